@@ -1,0 +1,1 @@
+"""Thin shells around the core: HTTP, ingest, command line, pages. No rule of the domain lives here."""

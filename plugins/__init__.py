@@ -1,0 +1,1 @@
+"""Adapters, one folder each, named after the port they serve."""

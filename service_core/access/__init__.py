@@ -1,0 +1,1 @@
+"""Who may do what: workspaces, credentials, scopes, look-up cache and budgets."""

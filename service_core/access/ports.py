@@ -1,0 +1,57 @@
+"""What access needs from outside: the directory of workspaces and keys, and counters for budgets."""
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from service_core.access.model import Credential, Identity, Workspace
+
+
+class Directory(Protocol):
+    """Workspaces and credentials, kept durably. Digests are SHA-256 in hex (`kernel.ids.digest`)."""
+
+    async def identify(self, digest: str) -> Identity | None:
+        """The live credential with this digest and its workspace; None when unknown or revoked."""
+
+    async def generation(self) -> int:
+        """A number that changes whenever a credential or workspace changes, in any process.
+
+        It is asked on every cached look-up and must be nearly free.
+        """
+
+    async def create_workspace(self, workspace: Workspace) -> None:
+        """Add a workspace; it is visible at once."""
+
+    async def workspaces(self) -> list[Workspace]:
+        """Every workspace, oldest first."""
+
+    async def save_key(self, credential: Credential, digest: str) -> None:
+        """Add a credential, or replace the one with its id (revoking sets ``revoked_at``)."""
+
+    async def keys(self, workspace_id: UUID) -> list[Credential]:
+        """Every credential of a workspace, revoked ones included, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Verdict on one request: whether it passed, the limit in force and what is left of it."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    degraded: bool = False
+
+
+class LimiterDown(Exception):
+    """The limit store cannot be reached; reads fall to the standby limit, writes fail closed."""
+
+
+class RateLimiter(Protocol):
+    """Counters in fixed windows."""
+
+    async def spend(self, key: str, limit: int, window_seconds: int) -> Allowance:
+        """Count one request against ``key`` in the present window.
+
+        Raises:
+            LimiterDown: the store cannot be reached.
+        """

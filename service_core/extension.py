@@ -1,0 +1,204 @@
+"""How the house is extended: hook specifications, the `Adapter` value and the frozen `Registry`.
+
+Hooks return values and never change an application. In-tree plugins and third parties are entry
+points of one group, ``touchpoint``; the core itself is the plugin `service_core.builtin`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pluggy
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from service_core.insight.catalog import Catalog, Dimension, Metric
+from service_core.kernel.errors import StartupError
+from service_core.kernel.operations import Operation
+
+GROUP: Final = "touchpoint"
+hookspec = pluggy.HookspecMarker(GROUP)
+hook = pluggy.HookimplMarker(GROUP)
+"""Marks a hook implementation in a plugin module."""
+
+
+class AdapterSettings(BaseModel):
+    """What the URL of an adapter says; subclass it to accept query parameters.
+
+    ``duckdb:////var/events.db?threads=2`` gives ``path`` ``/var/events.db`` and, in a subclass,
+    ``threads``. A parameter the model does not name is a start-up error.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str
+    path: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    password: str | None = None
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One implementation of one port, chosen by the scheme of a URL.
+
+    Attributes:
+        port: name of the port, as in the settings (``events``, ``workspace``, ``queue``, ``limits``...).
+        scheme: scheme of the URLs it serves.
+        open: builds the adapter from its settings; cheap, heavy imports belong inside it. The
+            result may have ``async start()`` and ``async aclose()``.
+        settings: model of the URL.
+        summary: one sentence for ``touchpoint plugins``.
+    """
+
+    port: str
+    scheme: str
+    open: Callable[[Any], Any]
+    settings: type[AdapterSettings] = AdapterSettings
+    summary: str = ""
+
+
+class Hooks:
+    """The hook specifications. Every hook is optional and returns a sequence of values."""
+
+    @hookspec
+    def adapters(self) -> Iterable[Adapter]:  # type: ignore[empty-body]
+        """Adapters this plugin brings; two of one (port, scheme) stop the start."""
+
+    @hookspec
+    def operations(self) -> Iterable[Operation]:  # type: ignore[empty-body]
+        """Endpoints this plugin brings; they get credentials, budgets and docs like any other."""
+
+    @hookspec
+    def metrics(self) -> Iterable[Metric]:  # type: ignore[empty-body]
+        """Metrics this plugin brings; each appears in the catalog and in ``POST /query``."""
+
+    @hookspec
+    def dimensions(self) -> Iterable[Dimension]:  # type: ignore[empty-body]
+        """Dimensions this plugin brings."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Everything installed, checked and frozen."""
+
+    adapters: Mapping[tuple[str, str], Adapter]
+    operations: tuple[Operation, ...]
+    catalog: Catalog
+    plugins: tuple[str, ...]
+
+    def open(self, port: str, url: str, *, folder: Path) -> Any:
+        """Build the adapter that ``url`` names.
+
+        Args:
+            port: name of the port.
+            url: setting of the deployment; a relative path in it is relative to ``folder``.
+
+        Raises:
+            StartupError: unknown scheme (the installed ones are named) or a URL the adapter refuses.
+        """
+        scheme = urlsplit(url).scheme
+        adapter = self.adapters.get((port, scheme))
+        if adapter is None:
+            known = ", ".join(sorted(s for p, s in self.adapters if p == port)) or "none"
+            raise StartupError(
+                f"No adapter for {port!r} serves {scheme!r}:// ({url}). Installed: {known}. "
+                "Correct the URL, or install the plugin that brings it."
+            )
+        try:
+            settings = adapter.settings.model_validate(url_fields(url, folder))
+        except ValidationError as fault:
+            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
+            raise StartupError(
+                f"The URL {url} does not fit the {scheme} adapter of {port!r}: {wrong}"
+            ) from None
+        return adapter.open(settings)
+
+
+def url_fields(url: str, folder: Path) -> dict[str, object]:
+    """The parts of an adapter URL as fields of its settings model.
+
+    ``scheme:///relative`` is relative to ``folder``, ``scheme:////absolute`` is absolute.
+    """
+    parts = urlsplit(url)
+    fields: dict[str, object] = {"url": url, **dict(parse_qsl(parts.query, keep_blank_values=True))}
+    if parts.path.lstrip("/"):
+        path = unquote(parts.path)
+        fields["path"] = folder / path.removeprefix("/") if not parts.netloc else Path(path)
+    for name, value in (
+        ("host", parts.hostname),
+        ("port", parts.port),
+        ("user", parts.username),
+        ("password", parts.password),
+    ):
+        if value is not None:
+            fields[name] = value
+    return fields
+
+
+def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> Registry:
+    """Collect every installed plugin into a frozen registry.
+
+    Args:
+        extra: further plugins as (name, module or object): the core's own, or those of a test.
+        discover: read the entry points of the group ``touchpoint``.
+
+    Raises:
+        StartupError: a plugin that cannot be imported, a misspelt hook, or a clash of two plugins.
+    """
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    for name, plugin in extra:
+        manager.register(plugin, name)
+    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name) if discover else ():
+        if not manager.has_plugin(point.name):
+            manager.register(_import(point), point.name)
+    _check_hooks(manager)
+    adapters: dict[tuple[str, str], Adapter] = {}
+    for adapter in _each(manager.hook.adapters()):
+        key = adapter.port, adapter.scheme
+        if key in adapters:
+            raise StartupError(
+                f"Two plugins bring an adapter for {key[0]!r} with scheme {key[1]!r}. Uninstall one of them."
+            )
+        adapters[key] = adapter
+    return Registry(
+        adapters=MappingProxyType(adapters),
+        operations=_unique_routes(_each(manager.hook.operations())),
+        catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions())),
+        plugins=tuple(name for name, _ in manager.list_name_plugin()),
+    )
+
+
+def _each(results: list[Iterable[Any]]) -> list[Any]:
+    """Hook results in order of registration (pluggy calls the latest first)."""
+    return [value for values in reversed(results) for value in values]
+
+
+def _import(point: Any) -> object:
+    try:
+        return point.load()
+    except Exception as fault:
+        raise StartupError(f"Plugin {point.name!r} ({point.value}) cannot be imported: {fault}") from fault
+
+
+def _check_hooks(manager: pluggy.PluginManager) -> None:
+    try:
+        manager.check_pending()
+    except pluggy.PluginValidationError as fault:
+        known = ", ".join(sorted(name for name in vars(Hooks) if not name.startswith("_")))
+        raise StartupError(f"{fault}. Known hooks: {known}.") from fault
+
+
+def _unique_routes(operations: list[Operation]) -> tuple[Operation, ...]:
+    seen: dict[tuple[str, str, str], Operation] = {}
+    for op in operations:
+        key = op.surface, op.method, op.path
+        if key in seen:
+            raise StartupError(f"Two plugins declare {op.method} {op.path}. Uninstall one of them.")
+        seen[key] = op
+    return tuple(operations)

@@ -1,0 +1,1 @@
+"""The one door: credential, budgets, path, scope, parse, handler, render."""

@@ -1,0 +1,1 @@
+"""Every question about events: the catalog, the query layer and the reads."""

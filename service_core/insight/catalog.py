@@ -1,0 +1,117 @@
+"""The catalog: every metric and every dimension, once.
+
+A metric is one `Metric` value in a tuple of some ``metrics.py``; a dimension likewise. Routes,
+``POST /query``, dashboards, exports and the reference pages all read it here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeVar
+
+from service_core.insight.measures import Measure, Relation
+from service_core.kernel.errors import StartupError
+
+_T = TypeVar("_T", "Metric", "Dimension")
+
+
+class MetricUnit(StrEnum):
+    """Unit of a metric's value (contract 4.2)."""
+
+    COUNT = "count"
+    RATIO = "ratio"
+    NUMBER = "number"
+    SECONDS = "seconds"
+    CURRENCY = "currency"
+    CURRENCY_PER_UNIT = "currency_per_unit"
+
+
+class Additivity(StrEnum):
+    """Whether values of parts add up to the whole (contract 4.2)."""
+
+    ADDITIVE = "additive"
+    DISTINCT = "distinct"
+    RATIO = "ratio"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A way to split a metric.
+
+    Attributes:
+        columns: relation -> the column that holds the value there; a relation left out cannot be split.
+        absent: label of an unknown value, also valid as a filter value.
+    """
+
+    id: str
+    label: str
+    description: str
+    columns: Mapping[Relation, str]
+    absent: str = "(not set)"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A definition with one value everywhere.
+
+    Attributes:
+        description: the definition in a sentence; docs and API show it.
+        measure: what is counted.
+        dimensions: ids of the dimensions it accepts.
+        needs: what must be connected for it to be measured (``ads``, ``revenue_provider``, ``costs``).
+    """
+
+    id: str
+    label: str
+    unit: MetricUnit
+    category: str
+    additivity: Additivity
+    measure: Measure
+    dimensions: tuple[str, ...]
+    description: str
+    needs: frozenset[str] = frozenset()
+    bounded: bool = False
+
+    @property
+    def requires_attribution(self) -> bool:
+        """Whether it takes an attribution model (specification, query layer)."""
+        return self.id.startswith("attributed_")
+
+    @property
+    def change_unit(self) -> str:
+        """``pp`` for rates between 0 and 1, else ``ratio`` (contract 4.1)."""
+        return "pp" if self.bounded else "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Metrics and dimensions by id, in the order of their declaration."""
+
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, metrics: Iterable[Metric], dimensions: Iterable[Dimension]) -> "Catalog":
+        """Check and freeze.
+
+        Raises:
+            StartupError: two of one id, or a metric that names an unknown dimension.
+        """
+        by_id = _unique("metric", metrics)
+        dims = _unique("dimension", dimensions)
+        for metric in by_id.values():
+            unknown = [d for d in metric.dimensions if d not in dims]
+            if unknown:
+                raise StartupError(f"Metric {metric.id!r} names unknown dimensions: {', '.join(unknown)}.")
+        return cls(MappingProxyType(by_id), MappingProxyType(dims))
+
+
+def _unique(kind: str, values: Iterable[_T]) -> dict[str, _T]:
+    found: dict[str, _T] = {}
+    for value in values:
+        if value.id in found:
+            raise StartupError(f"Two plugins declare the {kind} {value.id!r}. Uninstall one of them.")
+        found[value.id] = value
+    return found

@@ -1,0 +1,165 @@
+"""The measure algebra: what a metric counts, in a few node kinds that every store translates.
+
+Leaves count over one relation; composites combine leaves and are computed from their sums, never
+from averages (semantics 17). The relations, and what their columns mean, are documented at
+`Relation`: that text is the contract between the catalog and the stores.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Op(StrEnum):
+    """Filter operations (contract 2.10). Text comparison is exact; the three last text ops ignore case."""
+
+    EQ = "eq"
+    NEQ = "neq"
+    IN = "in"
+    NOT_IN = "not_in"
+    CONTAINS = "contains"
+    NOT_CONTAINS = "not_contains"
+    STARTS_WITH = "starts_with"
+    ENDS_WITH = "ends_with"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    BETWEEN = "between"
+    IS_SET = "is_set"
+    IS_NOT_SET = "is_not_set"
+
+
+Scalar: TypeAlias = str | int | float | bool
+Operand: TypeAlias = Scalar | tuple[Scalar, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One condition on a column of a relation.
+
+    ``column`` is a column of the relation, ``entry.<column>`` for the value of the session's first
+    event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. A comparison
+    with an absent value is false, except ``neq``, ``not_in`` and ``not_contains``, which are true.
+    """
+
+    column: str
+    op: Op = Op.EQ
+    value: Operand = None
+
+
+class Relation(StrEnum):
+    """What is counted.
+
+    ``EVENTS``
+        One row per event with its timestamp in the span. Columns: those of `intake.model.Event`;
+        ``entry.*``, the same columns of the first event of its session (session = workspace,
+        visitor, session id; first by timestamp, then seq; over all history, bots apart unless they
+        are included); ``session`` (distinct key of the session); ``person`` (semantics 5);
+        ``visitor_is_new`` (the visitor's first event ever lies in the range).
+    ``SESSIONS``
+        One row per session whose first event lies in the span; facts cover the whole session.
+        Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
+        ``duration`` (seconds), ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``
+        (semantics 6.5; names of 2.2).
+    ``CONVERSIONS``
+        Events of the conversion set, one per (event name, order id) within 7 days. Columns as EVENTS.
+    ``MONEY``
+        Facts of the money ledger (semantics 10). Columns: ``kind`` (``charge``, ``refund``),
+        ``amount`` (minor units, positive), ``currency``, ``provider``, ``order_id``, ``person``,
+        ``first_order`` (the person's first charge ever), ``person_is_new`` (its first event ever
+        lies in the range). Charges of one order count once; a refund is booked by `Scan.refund_basis`.
+    ``CREDITS``
+        One row per conversion and credited touch, and one without a touch for a conversion that
+        has none. Columns: ``touch.*`` (the touch's attribution columns, None without a touch),
+        ``attributed``, ``credit`` (millionths of a conversion), ``amount``, ``refunded`` (minor
+        units), ``is_order``, ``first_order``, ``event_name``, ``currency``, ``person_is_new``.
+    """
+
+    EVENTS = "events"
+    SESSIONS = "sessions"
+    CONVERSIONS = "conversions"
+    MONEY = "money"
+    CREDITS = "credits"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A measure one source can evaluate on its own.
+
+    ``column`` None counts rows; with ``distinct`` the different values of ``column`` are counted,
+    otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
+    many local days, ending with the last local day of the span or bucket (active users).
+    """
+
+    of: Relation
+    column: str | None = None
+    distinct: bool = False
+    where: tuple[Predicate, ...] = ()
+    trailing_days: int | None = None
+
+    def filtered(self, *predicates: Predicate) -> "Leaf":
+        """The same measure over the rows that meet all predicates."""
+        return replace(self, where=(*self.where, *predicates))
+
+    def leaves(self) -> Iterator["Leaf"]:
+        """Itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """``numerator / denominator * scale``, or 1 minus it; None when the denominator is 0."""
+
+    numerator: "Measure"
+    denominator: "Measure"
+    scale: int = 1
+    complement: bool = False
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every leaf below."""
+        yield from self.numerator.leaves()
+        yield from self.denominator.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``minuend - subtrahend``."""
+
+    minuend: "Measure"
+    subtrahend: "Measure"
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every leaf below."""
+        yield from self.minuend.leaves()
+        yield from self.subtrahend.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class DailyMean:
+    """Mean of a leaf over the full local days of the span (stickiness)."""
+
+    leaf: Leaf
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Nothing that can be summed over the span: the query layer asks day by day."""
+        yield from ()
+
+
+Measure: TypeAlias = Leaf | Ratio | Difference | DailyMean
+
+
+def count(of: Relation, *where: Predicate) -> Leaf:
+    """Number of rows."""
+    return Leaf(of, where=where)
+
+
+def distinct(column: str, of: Relation, *where: Predicate) -> Leaf:
+    """Number of different values, exactly (semantics 1.4)."""
+    return Leaf(of, column, distinct=True, where=where)
+
+
+def total(column: str, of: Relation, *where: Predicate) -> Leaf:
+    """Sum of a column."""
+    return Leaf(of, column, where=where)

@@ -1,0 +1,392 @@
+"""Read side of the event store: the questions a store answers, as immutable plans.
+
+One adapter implements all of these protocols; they are apart so that a handler depends only on
+what it asks. Every plan carries a `Scan`: which workspace, which span, bots or not. Adapters
+translate plans; they decide nothing about meaning. Results are plain Python values with aware UTC
+datetimes. A read past its budget raises `QueryTimeout`; the work inside the engine is cancelled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+from uuid import UUID
+
+from service_core.insight.measures import Leaf, Measure, Predicate
+from service_core.intake.model import Event
+from service_core.kernel.ranges import Buckets, Span
+
+
+class QueryTimeout(Exception):
+    """The read missed its budget of 20 seconds and was cancelled (contract 4.3)."""
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be read: the answer is unknown, never zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionSet:
+    """What converts (semantics 10.1): event names, and any event with revenue above 0."""
+
+    names: frozenset[str]
+    any_revenue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a plan looks at. ``zone`` serves trailing days only; buckets come with their instants."""
+
+    workspace_id: UUID
+    span: Span
+    currency: str
+    zone: str
+    conversions: ConversionSet
+    filters: tuple[Predicate, ...] = ()
+    include_bots: bool = False
+    order_refunds: bool = False
+
+
+class Weighting(StrEnum):
+    """How a rule-based model spreads one conversion over its touches (semantics 9)."""
+
+    FIRST = "first"
+    LAST = "last"
+    EVEN = "even"
+    ENDS = "ends"
+    DECAY = "decay"
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A rule-based attribution: weighting, what happens to direct touches, and the window.
+
+    ``drop_direct`` leaves direct touches out unless all are direct. ``by_touch`` books credit at
+    the touch's instant, else at the conversion's. ``event_names`` narrows the conversions.
+    """
+
+    weighting: Weighting
+    window: timedelta
+    drop_direct: bool = False
+    half_life: timedelta = timedelta(days=7)
+    ends_share: float = 0.4
+    by_touch: bool = False
+    event_names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One sort key: ``by`` is ``bucket``, a dimension column position ``d0``.., or a measure ``m0``.."""
+
+    by: str
+    descending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Measures by dimensions and bucket. All leaves of one plan read relations of this store.
+
+    Attributes:
+        measures: leaves or composites of leaves; composites serve ordering only.
+        dimensions: columns to group by, as in `Relation`; one mapping per relation used.
+        order: total order; absent values of dimensions sort last.
+    """
+
+    scan: Scan
+    measures: tuple[Measure, ...]
+    dimensions: tuple[Mapping[str, str], ...] = ()
+    buckets: Buckets | None = None
+    order: tuple[Sort, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    credit: Credit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Answer to an `Aggregate`.
+
+    Attributes:
+        rows: ``(bucket start, if bucketed; dimension values; values of the leaves, in the order of
+            `leaves`)``. Counts and sums are int (``duration`` float), never None; without
+            dimensions and buckets there is exactly one row.
+        leaves: the different leaves of the plan's measures, in order of first appearance.
+        groups: number of rows before ``limit``.
+        sums: per leaf, the sum over all rows before ``limit``.
+    """
+
+    rows: list[tuple[Any, ...]]
+    leaves: tuple[Leaf, ...]
+    groups: int
+    sums: tuple[int | float, ...]
+
+
+class Aggregates(Protocol):
+    """Totals, series and breakdowns."""
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures by dimensions and buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """A page of raw events, newest first (timestamp, then seq). ``total``: count all matches too."""
+
+    scan: Scan
+    limit: int
+    offset: int = 0
+    total: bool = True
+    after: tuple[datetime, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Answer to an `EventPage`: ``total`` is None when it was not asked for."""
+
+    events: list[Event]
+    total: int | None
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventName:
+    """One event name in a span."""
+
+    name: str
+    count: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyKey:
+    """One custom key of one event name: facts over the span (contract 3.6)."""
+
+    event_name: str
+    key: str
+    count: int
+    distinct_count: int
+    sample: Any
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiveVisitor:
+    """A visitor of the last minutes: its latest event, and totals over the window of the plan."""
+
+    latest: Event
+    pageviews: int
+    events: int
+    revenue: int
+    first_seen: datetime
+    last_seen: datetime
+
+
+class EventLog(Protocol):
+    """Rows and names of events."""
+
+    async def page(self, plan: EventPage) -> Events:
+        """Raw event rows."""
+
+    async def names(self, scan: Scan) -> list[EventName]:
+        """Event names in the span, most frequent first, ties by name."""
+
+    async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
+        """Top-level ``event_data`` keys by event name, at most ``limit`` keys per event."""
+
+    async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
+        """Visitors with an event timed in the span and received since, newest ``last_seen`` first."""
+
+    async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+        """Timestamps of the first and last event of the workspace; None without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person over a span (contract 3.8). Device and place are the latest, touches at query time."""
+
+    person: str
+    user_id: str | None
+    visitor_id: str
+    visitor_ids: tuple[str, ...]
+    email: str | None
+    name: str | None
+    first_seen: datetime
+    last_seen: datetime
+    sessions: int
+    pageviews: int
+    events: int
+    conversions: int
+    revenue: int
+    first_touch: "Touch | None"
+    latest: Event
+    foreign_money: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A touch of a person (semantics 8)."""
+
+    timestamp: datetime
+    source: str | None
+    medium: str | None
+    campaign: str | None
+    term: str | None
+    content: str | None
+    channel: str
+    click_id: str | None
+    click_id_type: str | None
+    referrer: str | None
+    landing_page: str | None
+    lyr: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplePage:
+    """A page of persons with an event in the span; ``search`` is a prefix, ``sort`` descends."""
+
+    scan: Scan
+    limit: int
+    offset: int
+    sort: str
+    search: str | None = None
+    identified: bool | None = None
+    utm_source: str | None = None
+    utm_campaign: str | None = None
+    country: str | None = None
+
+
+class People(Protocol):
+    """Persons: connected components of ids, resolved at query time (semantics 5)."""
+
+    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+        """A page of persons and the number of all."""
+
+    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+        """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
+
+    async def history(self, scan: Scan, person: str) -> list[Event]:
+        """Every event of a person in the span, oldest first."""
+
+    async def touches(self, scan: Scan, person: str) -> list[Touch]:
+        """The person's touches in the span, oldest first."""
+
+    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
+        """Remove the identity link an event made; the earlier state returns (semantics 5.9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CohortPlan:
+    """Retention and LTV: persons by acquisition bucket, activity by activity bucket (semantics 16).
+
+    ``scan.span`` is the acquisition range. Persons are acquired by their first event ever, or first
+    conversion ever. ``activity`` buckets start with the first acquisition bucket.
+    """
+
+    scan: Scan
+    acquisition: Buckets
+    activity: Buckets
+    by_conversion: bool = False
+    event_names: frozenset[str] | None = None
+    first_touch: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CohortCell:
+    """One cohort in one activity bucket (indexes into the plan's buckets).
+
+    ``returned`` counts persons active in this bucket or any later one.
+    """
+
+    cohort: int
+    bucket: int
+    active: int
+    returned: int
+    revenue: int
+
+
+@dataclass(frozen=True, slots=True)
+class CohortTable:
+    """Sizes per cohort index, and the cells that are not empty."""
+
+    sizes: Mapping[int, int]
+    cells: list[CohortCell]
+
+
+class Cohorts(Protocol):
+    """Cohort questions at person grain."""
+
+    async def cohorts(self, plan: CohortPlan) -> CohortTable:
+        """Cohort sizes and activity."""
+
+
+class FunnelOrder(StrEnum):
+    """How steps follow each other (semantics 15.2)."""
+
+    ORDERED = "ordered"
+    STRICT = "strict"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelPlan:
+    """An ordered funnel; each step is the set of event names that count as it. ``now`` ends the reading."""
+
+    scan: Scan
+    steps: tuple[frozenset[str], ...]
+    window: timedelta
+    now: datetime
+    order: FunnelOrder = FunnelOrder.ORDERED
+    by_session: bool = False
+    exclude: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStep:
+    """How many units reached a step, and seconds from the step before (None for the first)."""
+
+    count: int
+    median_seconds: float | None
+    mean_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelTable:
+    """One entry per step, and the entrants that may still convert."""
+
+    steps: list[FunnelStep]
+    open: int
+
+
+class Funnels(Protocol):
+    """Funnel questions."""
+
+    async def funnel(self, plan: FunnelPlan) -> FunnelTable:
+        """Walk the units through the steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """Paths of touch keys for data-driven models; ``key`` names the touch columns of the grouping."""
+
+    scan: Scan
+    window: timedelta
+    key: tuple[str, ...]
+    event_names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One sequence of keys (repeats in a row collapsed) and how often it converted or did not."""
+
+    keys: tuple[tuple[str | None, ...], ...]
+    converted: int
+    unconverted: int
+
+
+class Paths(Protocol):
+    """Touch paths, aggregated."""
+
+    async def paths(self, plan: PathPlan) -> Sequence[Path]:
+        """Every different path with its counts; conversions without a touch are left out."""

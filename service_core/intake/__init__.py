@@ -1,0 +1,1 @@
+"""An event on its way in: field rules, enrichment, the ledger that balances."""

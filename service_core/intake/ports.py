@@ -1,0 +1,133 @@
+"""What intake needs from outside: a durable queue, the write side of the event store, lookups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Quarantined, Queued, Reason
+
+
+class Offer(StrEnum):
+    """What became of an offered event."""
+
+    QUEUED = "queued"
+    DUPLICATE = "duplicate"
+
+
+class QueueFailed(Exception):
+    """The event is not durable and its claim is free again; ``detail`` is ``queue`` or ``claim``."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """How far the queue is behind: number and receipt time of what is not stored yet."""
+
+    waiting: int
+    oldest_received_at: datetime | None
+
+
+class IngestQueue(Protocol):
+    """A durable queue that claims event ids and keeps the ledger, all in one step.
+
+    Claim, enqueue and ledger count commit together; many offers share one commit.
+    """
+
+    async def offer(self, arrival: Arrival) -> Offer:
+        """Claim the event id and enqueue; returns when the outcome is durable.
+
+        Raises:
+            QueueFailed: nothing was kept and the claim is free.
+        """
+
+    async def reject(
+        self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
+    ) -> None:
+        """Count a rejected event; cheap, made durable with the next commit or within a second."""
+
+    async def take(self, limit: int) -> list[Queued]:
+        """The oldest waiting events, in order of sequence, without removing them."""
+
+    async def settle(self, stored: Sequence[Event], quarantined: Sequence[Quarantined]) -> None:
+        """Remove events that are durable in the store (or set aside), and count them, in one commit."""
+
+    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+        """Ledger rows with ``start <= hour < end``, oldest first."""
+
+    async def state(self) -> QueueState:
+        """How far behind the queue is."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What intake knows of a session before the next event: its entry page and latest touch values."""
+
+    landing_page: str | None
+    attribution_source: str | None
+    attribution_medium: str | None
+    channel: str | None
+    last_campaign: tuple[str | None, ...] | None = None
+
+
+SessionKey = tuple[UUID, str, str]
+"""Workspace id, visitor id, session id."""
+
+
+class EventStore(Protocol):
+    """Write side of the event store."""
+
+    async def append(self, events: Sequence[Event]) -> int:
+        """Store a batch atomically; idempotent by (workspace, event id) within 7 days of receipt.
+
+        Returns:
+            How many events were new.
+        """
+
+    async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
+        """What is stored of these sessions; unknown ones are left out."""
+
+    async def maintain(self) -> None:
+        """Compact and tidy; called now and then while the service runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an address is: ISO 3166-1 alpha-2 country, region and city names, IANA zone."""
+
+    country: str | None = None
+    region: str | None = None
+    city: str | None = None
+    timezone: str | None = None
+
+
+class Geo(Protocol):
+    """Address -> place."""
+
+    def locate(self, address: str) -> Place | None:
+        """The place of an IP address; None when unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a user agent says about the device (contract 3.2 for spellings)."""
+
+    device_type: str | None = None
+    browser: str | None = None
+    browser_version: str | None = None
+    os: str | None = None
+    os_version: str | None = None
+    crawler: bool = False
+    headless: bool = False
+
+
+class Devices(Protocol):
+    """User agent -> device."""
+
+    def describe(self, user_agent: str) -> Device:
+        """Device and bot signs of a user agent; never fails."""

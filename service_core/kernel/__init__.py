@@ -1,0 +1,1 @@
+"""Values everything uses; imports nothing else of the core."""

@@ -1,0 +1,53 @@
+"""Identifiers and secrets: their forms, how they are made and how they are kept (contract 2.11).
+
+A secret is shown once and stored as its SHA-256 only. Every kind has a fixed form, so a malformed
+token is refused before any store is asked, and a leaked one can be found by a scanner.
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+import string
+import time
+from typing import Final
+from uuid import UUID
+
+AGENT_TOKEN: Final = re.compile(r"dk_agent_[A-Za-z0-9_-]{43}")
+WRITE_KEY: Final = re.compile(r"dk_[0-9a-f]{32}")
+
+_ALPHANUMERIC: Final = string.ascii_letters + string.digits
+
+
+def new_id() -> UUID:
+    """A UUID of version 7: time-ordered, for resource ids. Never a secret."""
+    milliseconds = time.time_ns() // 1_000_000
+    value = (milliseconds & (2**48 - 1)) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | (0x7 << 76)
+    value = value & ~(0x3 << 62) | (0x2 << 62)
+    return UUID(int=value)
+
+
+def new_public_id() -> str:
+    """Public id of a workspace: 12 random characters ``[A-Za-z0-9]``."""
+    return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(12))
+
+
+def new_agent_token() -> str:
+    """Token of an Agent key or named key: ``dk_agent_`` and 43 base64url characters."""
+    return "dk_agent_" + base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
+
+
+def new_write_key() -> str:
+    """Write key of a workspace: ``dk_`` and 32 hex characters."""
+    return "dk_" + secrets.token_hex(16)
+
+
+def digest(secret: str) -> str:
+    """SHA-256 of a secret in hex: the only form that is ever stored."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def hint(secret: str) -> str:
+    """What may be shown of a secret later on: its last four characters."""
+    return "…" + secret[-4:]

@@ -1,0 +1,31 @@
+"""The one import for plugin authors. What stands here is stable; everything else may move.
+
+A plugin is a module that implements hooks and is named by an entry point of the group
+``touchpoint``::
+
+    [project.entry - points.touchpoint]
+    geo_example = "geo_example"
+
+Life of a plugin: the entry point is imported (keep that cheap) -> its hooks are asked once ->
+the registry is frozen -> a URL of the settings picks an adapter -> ``open`` builds it ->
+``start()`` -> work -> ``aclose()``.
+"""
+
+from service_core.extension import Adapter as Adapter
+from service_core.extension import AdapterSettings as AdapterSettings
+from service_core.extension import hook as hook
+from service_core.insight.catalog import Additivity as Additivity
+from service_core.insight.catalog import Dimension as Dimension
+from service_core.insight.catalog import Metric as Metric
+from service_core.insight.catalog import MetricUnit as MetricUnit
+from service_core.insight.measures import Difference as Difference
+from service_core.insight.measures import Op as Op
+from service_core.insight.measures import Predicate as Predicate
+from service_core.insight.measures import Ratio as Ratio
+from service_core.insight.measures import Relation as Relation
+from service_core.insight.measures import count as count
+from service_core.insight.measures import distinct as distinct
+from service_core.insight.measures import total as total
+from service_core.kernel.operations import Operation as Operation
+from service_core.kernel.operations import Scope as Scope
+from service_core.kernel.operations import operation as operation
