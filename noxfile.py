@@ -1,0 +1,83 @@
+"""The checks of the project, by the names that continuous integration uses too.
+
+`nox` alone runs everything a change must pass. Sessions run in the environment nox was started
+from: the pins with hashes in ``requirements/dev.txt`` are that environment.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+nox.options.sessions = ["lint", "types", "imports", "pins", "tests", "api"]
+
+PINS = {"runtime.txt": ["--group", "build"], "dev.txt": ["--group", "build", "--group", "dev"]}
+"""Requirement file -> the dependency groups it holds beside the runtime."""
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and formatting."""
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Strict types."""
+    session.run("mypy")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """The walls of the house."""
+    session.run("lint-imports")
+
+
+@nox.session
+def pins(session: nox.Session) -> None:
+    """The pins hold exactly what pyproject asks for; ``nox -s pins -- --write`` renews them."""
+    for name, groups in PINS.items():
+        pinned = Path("requirements") / name
+        with tempfile.TemporaryDirectory() as folder:
+            fresh = Path(folder) / name
+            # Starting from today's pins, the resolver changes only what no longer fits.
+            fresh.write_text(pinned.read_text() if pinned.exists() else "")
+            session.run(
+                "uv", "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11",
+                "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate",
+                "--no-emit-index-url", "--quiet", *groups, "--output-file", str(fresh),
+            )  # fmt: skip
+            if "--write" in session.posargs:
+                pinned.write_text(fresh.read_text())
+            elif fresh.read_text() != pinned.read_text():
+                session.error(f"{pinned} is not what pyproject.toml asks for: run `nox -s pins -- --write`")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Behaviour, conformance, documents and a small number of every fault."""
+    session.run("pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup", *session.posargs)
+
+
+@nox.session
+def api(session: nox.Session) -> None:
+    """Random requests against a running service, checked against its own OpenAPI document."""
+    session.run("python", "-m", "tests.api", *session.posargs)
+
+
+@nox.session
+def faults(session: nox.Session) -> None:
+    """Every fault in full: minutes, not seconds."""
+    session.run("pytest", "-m", "faults", "--timeout", "900", *session.posargs, env={"TOUCHPOINT_FAULTS": "full"})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Benchmarks as ratios to a reference in the same run; see ``tests/bench``."""
+    for name in session.posargs or ["ingest", "reads"]:
+        session.run("python", "-m", f"tests.bench.{name}")
