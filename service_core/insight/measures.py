@@ -40,8 +40,10 @@ class Predicate:
     """One condition on a column of a relation.
 
     ``column`` is a column of the relation, ``entry.<column>`` for the value of the session's first
-    event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. A comparison
-    with an absent value is false, except ``neq``, ``not_in`` and ``not_contains``, which are true.
+    event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. ``a|b`` is the
+    first of two columns that is set (``touch.utm_source|touch.attribution_source``), here and
+    wherever a plan names a column. A comparison with an absent value is false, except ``neq``,
+    ``not_in`` and ``not_contains``, which are true.
     """
 
     column: str

@@ -204,7 +204,12 @@ class EventLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person over a span (contract 3.8). Device and place are the latest, touches at query time."""
+    """One person over a span (contract 3.8).
+
+    ``first_seen`` and ``first_touch`` are the first ever; device and place are those of ``latest``,
+    the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
+    sums charges in the scan's currency; ``foreign_money`` tells that others were left out.
+    """
 
     person: str
     user_id: str | None
@@ -218,6 +223,7 @@ class Person:
     pageviews: int
     events: int
     conversions: int
+    orders: int
     revenue: int
     first_touch: "Touch | None"
     latest: Event
@@ -226,7 +232,15 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A touch of a person (semantics 8)."""
+    """A touch of a person (semantics 8).
+
+    Predicates, credits and path keys call its columns ``attribution_source``,
+    ``attribution_medium``, ``channel`` (never absent: a direct touch has ``(direct)``, ``(none)``,
+    ``direct``), ``utm_source``, ``utm_medium``, ``utm_campaign``, ``utm_term``, ``utm_content``,
+    ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; carried values
+    are not its own) and ``country`` (of its event). Here ``source`` and ``medium`` are the first
+    two, ``campaign``, ``term`` and ``content`` the UTM values.
+    """
 
     timestamp: datetime
     source: str | None
@@ -240,11 +254,18 @@ class Touch:
     referrer: str | None
     landing_page: str | None
     lyr: str | None
+    utm_source: str | None = None
+    utm_medium: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
-    """A page of persons with an event in the span; ``search`` is a prefix, ``sort`` descends."""
+    """A page of persons with an event in the span.
+
+    ``search`` is a prefix of e-mail, user id or visitor id, without case; ``sort`` (``last_seen``,
+    ``first_seen``, ``revenue``, ``events``) descends, ties by person. ``utm_*`` are those of the
+    first touch, ``country`` the latest. ``person`` narrows the answer to one.
+    """
 
     scan: Scan
     limit: int
@@ -255,6 +276,16 @@ class PeoplePage:
     utm_source: str | None = None
     utm_campaign: str | None = None
     country: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a person over all time; ``traits`` by the rule of `people.traits`."""
+
+    anonymous_ids: tuple[str, ...]
+    external_ids: Mapping[str, str]
+    traits: Mapping[str, Any]
 
 
 class People(Protocol):
@@ -265,6 +296,9 @@ class People(Protocol):
 
     async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
+
+    async def profile(self, workspace_id: UUID, person: str) -> Profile:
+        """Ids and traits of a person (semantics 5.4, 5.6)."""
 
     async def history(self, scan: Scan, person: str) -> list[Event]:
         """Every event of a person in the span, oldest first."""
@@ -281,7 +315,8 @@ class CohortPlan:
     """Retention and LTV: persons by acquisition bucket, activity by activity bucket (semantics 16).
 
     ``scan.span`` is the acquisition range. Persons are acquired by their first event ever, or first
-    conversion ever. ``activity`` buckets start with the first acquisition bucket.
+    conversion ever. ``activity`` buckets start with the first acquisition bucket. ``event_names``
+    narrow what makes a person active; ``first_touch`` holds columns of `Touch`.
     """
 
     scan: Scan
@@ -296,7 +331,9 @@ class CohortPlan:
 class CohortCell:
     """One cohort in one activity bucket (indexes into the plan's buckets).
 
-    ``returned`` counts persons active in this bucket or any later one.
+    ``returned`` counts persons active in this bucket or any later one of the plan. ``revenue`` is
+    net (charges minus refunds, by refund day, in the scan's currency); ``foreign_money`` tells that
+    some of it is in another currency.
     """
 
     cohort: int
@@ -304,6 +341,7 @@ class CohortCell:
     active: int
     returned: int
     revenue: int
+    foreign_money: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +369,11 @@ class FunnelOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunnelPlan:
-    """An ordered funnel; each step is the set of event names that count as it. ``now`` ends the reading."""
+    """A funnel; each step is the set of event names that count as it (semantics 15).
+
+    ``scan.span`` and ``scan.filters`` concern the event of step 1 only; later steps may follow
+    until ``now``, inside the window.
+    """
 
     scan: Scan
     steps: tuple[frozenset[str], ...]
@@ -368,7 +410,10 @@ class Funnels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
-    """Paths of touch keys for data-driven models; ``key`` names the touch columns of the grouping."""
+    """Paths of touch keys for data-driven models (semantics 9).
+
+    ``key`` names columns of `Touch`, such as ``("utm_source|attribution_source", "utm_campaign")``.
+    """
 
     scan: Scan
     window: timedelta
