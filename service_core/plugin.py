@@ -11,6 +11,15 @@ the registry is frozen -> a URL of the settings picks an adapter -> ``open`` bui
 ``start()`` -> work -> ``aclose()``.
 """
 
+from service_core.access.model import Credential as Credential
+from service_core.access.model import CredentialKind as CredentialKind
+from service_core.access.model import Identity as Identity
+from service_core.access.model import Workspace as Workspace
+from service_core.access.ports import Allowance as Allowance
+from service_core.access.ports import Directory as Directory
+from service_core.access.ports import LimiterDown as LimiterDown
+from service_core.access.ports import RateLimiter as RateLimiter
+from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.extension import Adapter as Adapter
 from service_core.extension import AdapterSettings as AdapterSettings
 from service_core.extension import hook as hook
@@ -26,6 +35,9 @@ from service_core.insight.measures import Relation as Relation
 from service_core.insight.measures import count as count
 from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
+from service_core.kernel.clock import Clock as Clock
+from service_core.kernel.clock import system_clock as system_clock
+from service_core.kernel.errors import StartupError as StartupError
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Scope as Scope
 from service_core.kernel.operations import operation as operation

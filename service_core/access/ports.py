@@ -13,10 +13,11 @@ class Directory(Protocol):
     async def identify(self, digest: str) -> Identity | None:
         """The live credential with this digest and its workspace; None when unknown or revoked."""
 
-    async def generation(self) -> int:
+    def generation(self) -> int:
         """A number that changes whenever a credential or workspace changes, in any process.
 
-        It is asked on every cached look-up and must be nearly free.
+        A plain function of a few microseconds: it is asked on every cached look-up, thousands of
+        times a second, between two awaits.
         """
 
     async def create_workspace(self, workspace: Workspace) -> None:
@@ -25,8 +26,12 @@ class Directory(Protocol):
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
 
-    async def save_key(self, credential: Credential, digest: str) -> None:
-        """Add a credential, or replace the one with its id (revoking sets ``revoked_at``)."""
+    async def save_key(self, credential: Credential, digest: str | None = None) -> None:
+        """Add a credential with its digest, or replace the one with its id.
+
+        Without ``digest`` the stored one stays. Revoking sets ``revoked_at``, and a revoked
+        credential stays revoked whatever is saved later.
+        """
 
     async def keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
