@@ -69,12 +69,26 @@ class Queued:
 class Event:
     """One event row. Times are aware UTC, money is in minor units of ``currency``.
 
-    The fields up to ``event_data`` are those of the wire, in its order. Those after it are kept
-    for the questions and never shown: ``ip`` (cut after 7 days), ``strong_id`` (the strong id of
-    semantics 5.2 sent with the event, after `$identify` rules) and what a touch is made of
-    (semantics 8): ``touchable`` events may make one; ``own_*`` is the classification by the values
-    the event itself carries, None without any; ``referral_*`` that by its external referrer alone;
-    ``campaign_in_url`` tells whether ``page_url`` contains the campaign values.
+    The fields up to ``event_data`` are those of the wire, in its order; ``visitor_id`` is the device
+    key of semantics 5.1. Those after it are kept for the questions and never shown:
+
+    ``ip``
+        cut after 7 days.
+    ``strong_id``
+        the strong id of semantics 5.2 sent with the event, after the id places of `$identify` and
+        `$alias`. The event joins it to every weak id it carries. For `$alias` it is the new id,
+        and ``event_data["previous_id"]`` is the strong id that is joined to it.
+    ``touchable``
+        whether the event may make a touch (semantics 8.1).
+    ``own_source``, ``own_medium``, ``own_channel``
+        the classification by everything the event itself carries: campaign values, click ids,
+        link tag, external referrer. None when it carries none of them.
+    ``referral_source``, ``referral_medium``, ``referral_channel``
+        the classification by its external referrer alone, None without one.
+    ``campaign_in_url``
+        whether ``page_url`` contains the campaign values (semantics 8.2).
+    ``interactive``
+        False when the event does not undo a bounce (semantics 6.5).
     """
 
     event_id: str
@@ -164,6 +178,19 @@ COLUMNS: Final = dataclasses.fields(Event)
 
 WIRE_COLUMNS: Final = tuple(f.name for f in COLUMNS[: [f.name for f in COLUMNS].index("event_data") + 1])
 """The columns an answer shows, in the order of the contract."""
+
+CAMPAIGN_COLUMNS: Final = (
+    "utm_source",
+    "utm_medium",
+    "utm_campaign",
+    "utm_term",
+    "utm_content",
+    "utm_id",
+    "click_id",
+    "click_id_type",
+    "lyr",
+)
+"""The values that make an event a campaign visit; all equal to the latest ones = carried (semantics 8.2)."""
 
 PAGE_VIEWS: Final = frozenset({"pageview", "page_view", "$pageview"})
 """One event everywhere; rows keep the name sent (semantics 2.2)."""

@@ -66,7 +66,11 @@ class IngestQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What intake knows of a session before the next event: its entry page and latest touch values."""
+    """What intake knows of a session before the next event: its entry page and latest touch values.
+
+    ``last_campaign`` holds the `CAMPAIGN_COLUMNS` of the latest event that carried any, in that
+    order; None while there was none. A store may look further back than the session, at the visitor.
+    """
 
     landing_page: str | None
     attribution_source: str | None
@@ -124,6 +128,13 @@ class Device:
     os_version: str | None = None
     crawler: bool = False
     headless: bool = False
+
+
+class Domains(Protocol):
+    """Host name -> the name somebody registered, by the public suffix list."""
+
+    def registrable(self, host: str) -> str | None:
+        """``shop.example.co.uk`` -> ``example.co.uk``; None for an address or a bare suffix."""
 
 
 class Devices(Protocol):

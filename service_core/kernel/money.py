@@ -1,7 +1,7 @@
-"""Money: integer minor units inside the house, major units on the wire (contract 2.8, semantics 1.7).
+"""Money: integer minor units of a currency, rounded half-even once, split without a remainder.
 
-Nothing is rounded before the end: sums are integers, quotients are fractions, and the one
-rounding, half-even to the exponent of the currency, happens when a value leaves the house.
+A currency has two decimals unless `_DECIMALS` says otherwise (ISO 4217). An unknown code counts as
+two, so a new currency is never refused.
 """
 
 from collections.abc import Sequence
@@ -9,53 +9,49 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from typing import Final
 
-_EXPONENTS: Final = {
-    **dict.fromkeys(
-        ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV",
-         "XAF", "XOF", "XPF"),
-        0,
-    ),
-    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
-    **dict.fromkeys(("CLF", "UYW"), 4),
-}  # fmt: skip
-"""Currencies whose ISO 4217 exponent is not 2."""
-
-_USUAL_EXPONENT: Final = 2
+_DECIMALS: Final = {
+    code: decimals
+    for decimals, codes in (
+        (0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"),
+        (3, "BHD IQD JOD KWD LYD OMR TND"),
+        (4, "CLF UYW"),
+    )
+    for code in codes.split()
+}
 
 
 def exponent(currency: str) -> int:
-    """Decimals of a currency by ISO 4217; 2 for a code that is not listed apart."""
-    return _EXPONENTS.get(currency, _USUAL_EXPONENT)
+    """Decimals of a currency: 0 for JPY, 2 for USD, 3 for KWD."""
+    return _DECIMALS.get(currency, 2)
 
 
 def to_minor(amount: Decimal, currency: str) -> int:
-    """Minor units of an amount in major units, rounded half-even."""
+    """Major units -> integer minor units, rounded half-even."""
     return int(amount.scaleb(exponent(currency)).to_integral_value(ROUND_HALF_EVEN))
 
 
-def to_major(minor: int | Fraction, currency: str) -> float:
-    """The JSON number of an amount in minor units, rounded half-even to the currency's exponent.
-
-    A fraction (a mean, a share) is rounded here, once; the result is the nearest float of that decimal.
-    """
-    return float(Decimal(round(Fraction(minor))).scaleb(-exponent(currency)))
+def to_major(amount: int, currency: str) -> Decimal:
+    """Integer minor units -> major units, exactly."""
+    return Decimal(amount).scaleb(-exponent(currency))
 
 
-def split(amount: int, weights: Sequence[Fraction | int]) -> list[int]:
-    """Shares of an amount in proportion to the weights, by largest remainder (semantics 1.8).
+def split(amount: int, weights: Sequence[int | float | Decimal | Fraction]) -> list[int]:
+    """Split by largest remainder, ties to the earlier part; the parts add up to ``amount`` exactly.
 
-    Ties go to the earlier part, so the parts add up exactly: 10000 in three equal parts is 3334,
-    3333, 3333. A negative amount is split like its absolute value.
+    Weights are relative and not negative; when all are zero the parts are equal.
 
     Raises:
-        ValueError: the weights add up to nothing.
+        ValueError: no weights, or a negative one.
     """
-    whole = sum(weights, Fraction(0))
-    if whole <= 0:
-        raise ValueError("weights must add up to more than nothing")
-    exact = [abs(amount) * Fraction(weight) / whole for weight in weights]
-    shares = [int(share) for share in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda i: (shares[i] - exact[i], i))
-    for i in by_remainder[: abs(amount) - sum(shares)]:
-        shares[i] += 1
-    return shares if amount >= 0 else [-share for share in shares]
+    shares = [Fraction(weight) for weight in weights]
+    if not shares or min(shares) < 0:
+        raise ValueError("an amount is split over at least one weight, and no weight is negative")
+    whole = sum(shares)
+    if not whole:
+        shares, whole = [Fraction(1)] * len(shares), Fraction(len(shares))
+    exact = [abs(amount) * share / whole for share in shares]
+    parts = [int(value) for value in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda i: parts[i] - exact[i])
+    for i in by_remainder[: abs(amount) - sum(parts)]:
+        parts[i] += 1
+    return parts if amount >= 0 else [-part for part in parts]
