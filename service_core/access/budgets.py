@@ -1,0 +1,103 @@
+"""What a credential may still spend: requests and mutations in fixed windows (contract 2.1, 2.4, 14)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from service_core.access.model import Identity
+from service_core.access.ports import Allowance, LimiterDown, RateLimiter
+from service_core.access.windows import FixedWindows
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import TooMany, Unavailable503
+
+WINDOW_SECONDS: Final = 60
+MUTATIONS: Final = 20
+STANDBY: Final = 30
+RETRY_TOO_MANY: Final = {"Retry-After": "60"}
+RETRY_UNAVAILABLE: Final = {"Retry-After": "5"}
+
+
+class Budgets:
+    """Charges requests against the budgets of their credential.
+
+    While the limit store is away reads live on a standby limit of 30 per 60 seconds and credential,
+    counted in this process; routes that fail closed are refused.
+
+    Args:
+        limiter: the limit store.
+        clock: gives the present.
+    """
+
+    def __init__(self, limiter: RateLimiter, clock: Clock) -> None:
+        self._limiter = limiter
+        self._standby = FixedWindows(clock)
+
+    async def spend_request(self, identity: Identity, *, fail_closed: bool = False) -> Allowance:
+        """Charge one request: every request, before its path is looked at.
+
+        Args:
+            identity: who is asking.
+            fail_closed: the route is refused, not served on standby, when the store is away.
+
+        Returns:
+            What is left, for `rate_headers`.
+
+        Raises:
+            TooMany: ``rate_limited``.
+            Unavailable503: ``limiter_unavailable``.
+        """
+        credential = identity.credential
+        key = f"request:{credential.id}"
+        try:
+            allowance = await self._limiter.spend(key, credential.rate_limit, WINDOW_SECONDS)
+        except LimiterDown:
+            allowance = self._on_standby(key)
+            if fail_closed:
+                raise _limiter_unavailable(rate_headers(allowance)) from None
+        if not allowance.allowed:
+            raise TooMany(
+                "Rate limit exceeded", "rate_limited", headers={**RETRY_TOO_MANY, **rate_headers(allowance)}
+            )
+        return allowance
+
+    async def spend_mutation(self, identity: Identity) -> Allowance:
+        """Charge one mutation, dry runs included; the request has been charged before.
+
+        Returns:
+            What is left, for `rate_headers`.
+
+        Raises:
+            TooMany: ``mutation_rate_limited``.
+            Unavailable503: ``limiter_unavailable``.
+        """
+        key = f"mutation:{identity.credential.id}"
+        try:
+            allowance = await self._limiter.spend(key, MUTATIONS, WINDOW_SECONDS)
+        except LimiterDown:
+            raise _limiter_unavailable({}) from None
+        if not allowance.allowed:
+            left = {"X-RateLimit-Mutation-Remaining": "0"}
+            raise TooMany("Rate limit exceeded", "mutation_rate_limited", headers={**RETRY_TOO_MANY, **left})
+        return allowance
+
+    def _on_standby(self, key: str) -> Allowance:
+        kept = self._standby.spend(key, STANDBY, WINDOW_SECONDS)
+        return Allowance(kept.allowed, kept.limit, kept.remaining, degraded=True)
+
+
+def rate_headers(request: Allowance, mutation: Allowance | None = None) -> dict[str, str]:
+    """The rate headers of an answer to an identified credential, success or error (contract 2.4)."""
+    headers = {"X-RateLimit-Limit": str(request.limit), "X-RateLimit-Remaining": str(request.remaining)}
+    if mutation is not None:
+        headers["X-RateLimit-Mutation-Remaining"] = str(mutation.remaining)
+    if request.degraded:
+        headers["X-RateLimit-Degraded"] = "1"
+    return headers
+
+
+def _limiter_unavailable(headers: Mapping[str, str]) -> Unavailable503:
+    return Unavailable503(
+        "The rate limit store cannot be reached",
+        "limiter_unavailable",
+        headers={**RETRY_UNAVAILABLE, **headers},
+        hint="Retry with the same Idempotency-Key; nothing was changed.",
+    )

@@ -1,0 +1,53 @@
+"""What a credential may do (contract 2.3)."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from service_core.access.model import Identity
+from service_core.kernel.errors import BadRequest, Forbidden
+from service_core.kernel.operations import Scope
+
+AGENT_SCOPES: Final = frozenset({Scope.READ})
+"""The Agent key holds these for ever, and nothing else."""
+
+
+def require_scope(identity: Identity, scope: Scope) -> None:
+    """Refuse a credential that lacks ``scope``.
+
+    Raises:
+        Forbidden: ``insufficient_scope``; ``required_scope`` names what is missing.
+    """
+    if scope not in identity.credential.scopes:
+        raise Forbidden(
+            f"Missing scope {scope.value}", "insufficient_scope", extra={"required_scope": scope.value}
+        )
+
+
+def require_active(identity: Identity) -> None:
+    """Refuse mutations and exports of a workspace whose subscription ended; it keeps its reads.
+
+    Raises:
+        Forbidden: ``workspace_inactive``.
+    """
+    if not identity.workspace.active:
+        raise Forbidden(
+            "This workspace is inactive",
+            "workspace_inactive",
+            hint="Renew the subscription to change things again; reads go on.",
+        )
+
+
+def parse_scopes(names: Iterable[str]) -> frozenset[Scope]:
+    """Scopes by their names.
+
+    Raises:
+        BadRequest: ``unknown_scope``, with the known ones as the hint.
+    """
+    known = {scope.value: scope for scope in Scope}
+    wanted = list(names)
+    for name in wanted:
+        if name not in known:
+            raise BadRequest(
+                f"Unknown scope {name}", "unknown_scope", field="scopes", hint=f"Scopes: {', '.join(known)}."
+            )
+    return frozenset(known[name] for name in wanted)
