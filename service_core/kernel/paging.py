@@ -37,7 +37,7 @@ def seal(cursor: Cursor, bound_to: bytes) -> str:
     """The opaque form. It holds no secret: the seal tells a damaged or borrowed cursor, not a forged one."""
     at = int(cursor.asked_at.timestamp() * 1000)
     payload = json.dumps({"o": cursor.offset, "t": at}, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_seal(payload, bound_to) + payload).rstrip(b"=").decode()
+    return _encoded(_seal(payload, bound_to) + payload)
 
 
 def unseal(token: str, bound_to: bytes) -> Cursor:
@@ -51,10 +51,14 @@ def unseal(token: str, bound_to: bytes) -> Cursor:
     except (binascii.Error, ValueError):
         raise _invalid() from None
     payload = raw[_SEAL_BYTES:]
-    if raw[:_SEAL_BYTES] != _seal(payload, bound_to):
+    if raw[:_SEAL_BYTES] != _seal(payload, bound_to) or _encoded(raw) != token:
         raise _invalid()
     fields = json.loads(payload)
     return Cursor(fields["o"], datetime.fromtimestamp(fields["t"] / 1000, UTC))
+
+
+def _encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def _seal(payload: bytes, bound_to: bytes) -> bytes:

@@ -5,9 +5,15 @@ that follows the wall clock of the zone: days may have 23, 24.5 or 25 hours and 
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from service_core.kernel.wall_clock import day_start, local_date
+
+_INSTANT: Final = timedelta.resolution
 
 
 class Unit(StrEnum):
@@ -66,3 +72,48 @@ class Buckets:
             else:
                 runs.append(Stretch(start, seconds, 1))
         return tuple(runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A span as a question means it: in a zone, asked at an instant.
+
+    Attributes:
+        span: its instants.
+        zone: whose wall clock days and buckets follow.
+        now: when it was asked; what lies after is not over yet.
+    """
+
+    span: Span
+    zone: ZoneInfo
+    now: datetime
+
+    @property
+    def last(self) -> datetime:
+        """The inclusive end as answers show it: one millisecond before the end."""
+        return self.span.end - timedelta(milliseconds=1)
+
+    @property
+    def partial(self) -> bool:
+        """Whether it reaches past now."""
+        return self.last > self.now
+
+    @property
+    def first_day(self) -> date:
+        """The local date it starts on."""
+        return local_date(self.span.start, self.zone)
+
+    @property
+    def last_day(self) -> date:
+        """The local date it ends on."""
+        return local_date(self.span.end - _INSTANT, self.zone)
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether it consists of whole local days, however it was written."""
+        return self.span == whole_days(self.first_day, self.last_day, self.zone)
+
+
+def whole_days(first: date, last: date, zone: ZoneInfo) -> Span:
+    """The local days from ``first`` to ``last``, both whole."""
+    return Span(day_start(first, zone), day_start(last + timedelta(days=1), zone))
