@@ -59,7 +59,7 @@ class Relation(StrEnum):
         ``entry.*``, the same columns of the first event of its session (session = workspace,
         visitor, session id; first by timestamp, then seq; over all history, bots apart unless they
         are included); ``session`` (distinct key of the session); ``person`` (semantics 5);
-        ``visitor_is_new`` (the visitor's first event ever lies in the range).
+        ``identified`` (the person has a user id, from this or any other event); ``visitor_is_new`` (the visitor's first event ever lies in the range).
     ``SESSIONS``
         One row per session whose first event lies in the span; facts cover the whole session.
         Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
@@ -77,6 +77,17 @@ class Relation(StrEnum):
         has none. Columns: ``touch.*`` (the touch's attribution columns, None without a touch),
         ``attributed``, ``credit`` (millionths of a conversion), ``amount``, ``refunded`` (minor
         units), ``is_order``, ``first_order``, ``event_name``, ``currency``, ``person_is_new``.
+
+    Rows of the following come from other sources than the event store; it is never asked for them.
+
+    ``SPEND``
+        Spend rows of ad platforms (semantics 12.1), one level at a time.
+    ``SUBSCRIPTIONS``
+        Movements and states of subscriptions (semantics 16.6, 16.7).
+    ``COSTS``
+        Costs of what was sold (semantics 17: ``cogs``, ``shipping_costs``).
+    ``DELIVERIES``
+        Rows of the postback outbox (semantics 13.1).
     """
 
     EVENTS = "events"
@@ -84,6 +95,10 @@ class Relation(StrEnum):
     CONVERSIONS = "conversions"
     MONEY = "money"
     CREDITS = "credits"
+    SPEND = "spend"
+    SUBSCRIPTIONS = "subscriptions"
+    COSTS = "costs"
+    DELIVERIES = "deliveries"
 
 
 @dataclass(frozen=True, slots=True)

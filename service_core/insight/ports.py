@@ -15,15 +15,22 @@ from uuid import UUID
 
 from service_core.insight.measures import Leaf, Measure, Predicate
 from service_core.intake.model import Event
+from service_core.kernel.errors import Unavailable503
 from service_core.kernel.ranges import Buckets, Span
 
 
-class QueryTimeout(Exception):
+class QueryTimeout(Unavailable503):
     """The read missed its budget of 20 seconds and was cancelled (contract 4.3)."""
 
+    def __init__(self) -> None:
+        super().__init__("The read exceeded its time budget", "query_timeout", hint="Ask for a shorter range.")
 
-class StoreUnavailable(Exception):
+
+class StoreUnavailable(Unavailable503):
     """The store cannot be read: the answer is unknown, never zero."""
+
+    def __init__(self) -> None:
+        super().__init__("The data cannot be read at the moment", "data_unverified")
 
 
 @dataclass(frozen=True, slots=True)
