@@ -1,0 +1,54 @@
+"""Values that JSON allows and stores refuse, made harmless once, so no adapter ever meets them.
+
+NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not finite, nesting
+without end: one of these in one event would otherwise fail the whole batch it is stored with.
+"""
+
+from math import isfinite
+from typing import Any, Final
+
+MAX_DEPTH: Final = 32
+"""Containers nested deeper than this are dropped (their place is null)."""
+
+_REPLACEMENT: Final = "\ufffd"
+_INT64: Final = 2**63
+
+
+def clean_text(value: str) -> str:
+    """The text with NUL and lone surrogates replaced by U+FFFD; never shorter than before."""
+    if "\0" in value:
+        value = value.replace("\0", _REPLACEMENT)
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "".join(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in value)
+    return value
+
+
+def clean_number(value: float) -> int | float | None:
+    """The number as a 64-bit integer or a finite float; None when it is neither."""
+    if isinstance(value, int):
+        if -_INT64 <= value < _INT64:
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return value if isfinite(value) else None
+
+
+def clean(value: Any, depth: int = 0) -> Any:
+    """A JSON value with everything poisonous replaced; never fails, whatever was sent."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return clean_number(value)
+    if depth >= MAX_DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {clean_text(key): clean(item, depth + 1) for key, item in value.items()}
+    return [clean(item, depth + 1) for item in value]
