@@ -13,16 +13,18 @@ keyword-only parameters
     dependencies, matched to ports by their annotation when the service is composed, and
     ``who: Caller``, which `gateway.dispatch` fills for each request.
 
-The return annotation is the answer model and writes the response schema.
+The return annotation is the answer model, or a `Reply` of it, and writes the response schema.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
+
+from service_core.kernel.errors import Refusal
 
 
 class Scope(StrEnum):
@@ -52,6 +54,17 @@ class Surface(StrEnum):
 
 _PATH_PARAMETER: Final = "{"
 
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class Reply(Generic[_Answer]):
+    """An answer that chooses its status or headers; a handler that needs neither returns the bare answer."""
+
+    answer: _Answer
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -64,6 +77,10 @@ class Operation:
         handler: the coroutine function.
         query, body, path_model, answer: pydantic models, or None where the handler has none.
         dependencies: keyword-only parameter -> annotated type, ``who`` included.
+        statuses: the statuses that carry the answer; the first is that of a bare answer.
+        errors: statuses of errors beyond those every route has.
+        reshape: turns a refusal into the one this route answers, where its errors have a shape of
+            their own.
     """
 
     method: str
@@ -78,9 +95,10 @@ class Operation:
     path_model: type[BaseModel] | None
     answer: Any
     dependencies: Mapping[str, Any]
+    statuses: tuple[int, ...] = (200,)
     errors: tuple[int, ...] = ()
     body_optional: bool = False
-    examples: tuple[Mapping[str, object], ...] = field(default=())
+    reshape: Callable[[Refusal], Refusal] | None = None
 
     @property
     def id(self) -> str:
@@ -109,8 +127,10 @@ def operation(
     budget: Budget = Budget.READ,
     surface: Surface = Surface.V1,
     tag: str,
+    statuses: tuple[int, ...] = (200,),
     errors: tuple[int, ...] = (),
     body_optional: bool = False,
+    reshape: Callable[[Refusal], Refusal] | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declare an endpoint from its handler.
 
@@ -120,8 +140,10 @@ def operation(
         budget: which budgets the request spends.
         surface: ``/v1`` or the bare root.
         tag: group in the reference and in OpenAPI.
+        statuses: statuses that carry the answer; the first is that of a bare answer.
         errors: statuses the route may answer beyond those every route has.
         body_optional: an absent body is an empty object.
+        reshape: turns a refusal into the one this route answers.
 
     Raises:
         TypeError: at import, when the handler's signature does not follow the rules above.
@@ -157,13 +179,20 @@ def operation(
             query=models["query"],
             body=models["body"],
             path_model=models["path"],
-            answer=hints.get("return"),
+            answer=_answer(hints.get("return")),
             dependencies=dependencies,
+            statuses=statuses,
             errors=errors,
             body_optional=body_optional,
+            reshape=reshape,
         )
 
     return declare
+
+
+def _answer(returned: Any) -> Any:
+    """The answer's type: what a `Reply` carries, or what is returned bare."""
+    return get_args(returned)[0] if get_origin(returned) is Reply else returned
 
 
 def unwrapped(annotation: Any) -> Any:

@@ -1,0 +1,96 @@
+"""The settings of a deployment: the only list of what can be configured.
+
+One frozen model per section of ``touchpoint.toml``; an environment variable
+``TOUCHPOINT_<SECTION>__<NAME>`` overrides a line of the file. The reference page is generated from
+the descriptions below. An adapter's own options stand in its URL, not here.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Server = Literal["hypercorn", "uvicorn", "granian"]
+"""ASGI servers `touchpoint serve` can run."""
+
+
+class Section(BaseModel):
+    """A table of the settings file: frozen, and without names it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StorageSettings(Section):
+    """Where data is kept."""
+
+    events: str = Field("duckdb:///events.duckdb", description="URL of the event store.")
+    workspace: str = Field(
+        "sqlite:///workspace.db", description="URL of the store of workspaces, keys and what they own."
+    )
+
+
+class IngestSettings(Section):
+    """How events come in."""
+
+    queue: str = Field("spool:///spool.db", description="URL of the durable queue between ingest and store.")
+    mobile_sdks: tuple[str, ...] = Field(
+        ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native"),
+        description="User-Agent parts that mark a mobile SDK; its events have the source `mobile_app`.",
+    )
+    server_sdks: tuple[str, ...] = Field(
+        ("touchpoint-python", "touchpoint-node"),
+        description="User-Agent parts that mark a server SDK; its events have the source `api`.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (),
+        description="Addresses or networks of the proxies in front; only theirs is a forwarded client "
+        "address believed.",
+    )
+
+
+class LimitsSettings(Section):
+    """Where request budgets are counted."""
+
+    store: str = Field("memory://", description="URL of the counters of request and mutation budgets.")
+
+
+class GeoSettings(Section):
+    """Address to place."""
+
+    database: str = Field(
+        "", description="URL of the place database, e.g. `mmdb:///city.mmdb`; empty for none."
+    )
+
+
+class DevicesSettings(Section):
+    """User agent to device."""
+
+    parser: str = Field("useragent://", description="URL of the user agent parser.")
+
+
+class HttpSettings(Section):
+    """What the service listens on, and the addresses it gives out."""
+
+    api: str = Field("127.0.0.1:8080", description="Address and port of the API.")
+    ingest: str = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
+    server: Server = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
+    root_url: str = Field(
+        "",
+        description="Public address of the API host, without `/v1`; empty for `http://` and the address above.",
+    )
+    docs_url: str = Field("", description="Public address of the documentation; empty for none.")
+
+    @property
+    def public_url(self) -> str:
+        """The root address that answers name, without a slash at its end."""
+        return (self.root_url or f"http://{self.api}").rstrip("/")
+
+
+class Settings(Section):
+    """A deployment. Every section and every line has a default that works on one machine."""
+
+    storage: StorageSettings = StorageSettings()
+    ingest: IngestSettings = IngestSettings()
+    limits: LimitsSettings = LimitsSettings()
+    geo: GeoSettings = GeoSettings()
+    devices: DevicesSettings = DevicesSettings()
+    http: HttpSettings = HttpSettings()

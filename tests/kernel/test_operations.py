@@ -1,0 +1,88 @@
+"""The declaration of an endpoint."""
+
+from dataclasses import FrozenInstanceError
+from typing import Protocol
+
+import pytest
+
+from service_core.kernel.operations import Budget, Operation, Reply, Scope, operation
+from service_core.kernel.params import Answer, QueryModel
+
+
+class Query(QueryModel):
+    limit: int = 1
+
+
+class Number(Answer):
+    value: int
+
+
+class Store(Protocol):
+    async def count(self) -> int: ...
+
+
+class Three:
+    async def count(self) -> int:
+        return 3
+
+
+@operation("GET /numbers", tag="numbers", errors=(422,))
+async def get_numbers(query: Query, *, store: Store) -> Number:
+    """Count what is there.
+
+    As often as asked.
+    """
+    return Number(value=await store.count() * query.limit)
+
+
+def test_an_operation_is_a_frozen_value_derived_from_its_handler():
+    assert isinstance(get_numbers, Operation)
+    assert (get_numbers.method, get_numbers.path, get_numbers.id) == ("GET", "/numbers", "get_numbers")
+    assert (get_numbers.scope, get_numbers.budget) == (Scope.READ, Budget.READ)
+    assert (get_numbers.query, get_numbers.body, get_numbers.answer) == (Query, None, Number)
+    assert get_numbers.dependencies == {"store": Store}
+    assert (get_numbers.summary, get_numbers.description) == ("Count what is there.", "As often as asked.")
+    with pytest.raises(FrozenInstanceError):
+        get_numbers.path = "/other"
+
+
+async def test_calling_it_calls_the_handler_with_plain_arguments():
+    assert await get_numbers(Query(limit=2), store=Three()) == Number(value=6)
+
+
+def test_a_reply_declares_the_answer_it_carries():
+    @operation("POST /numbers", tag="numbers", statuses=(202,))
+    async def create_number() -> Reply[Number]:
+        """Take a number."""
+        return Reply(Number(value=1), 202)
+
+    assert create_number.answer is Number
+    assert create_number.statuses == (202,)
+
+
+def test_a_handler_without_a_docstring_or_async_is_refused():
+    async def bare():
+        return None
+
+    def sync():
+        """Not async."""
+
+    for handler in (bare, sync):
+        with pytest.raises(TypeError, match="async def with a docstring"):
+            operation("GET /x", tag="x")(handler)
+
+
+def test_a_parameter_that_is_neither_input_nor_dependency_is_refused():
+    async def stray(limit: int):
+        """Take a stray parameter."""
+
+    with pytest.raises(TypeError, match="dependencies are keyword-only"):
+        operation("GET /x", tag="x")(stray)
+
+
+def test_a_path_and_its_model_must_agree():
+    async def pathless():
+        """Forget the path."""
+
+    with pytest.raises(TypeError, match="do not agree"):
+        operation("GET /x/{id}", tag="x")(pathless)

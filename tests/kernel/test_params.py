@@ -1,0 +1,183 @@
+"""Parameters and bodies by the rules of the contract (2.6)."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AliasChoices, Field, model_validator
+
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.params import BodyModel, Clamp, QueryModel, body_of, query_of
+
+
+class Size(StrEnum):
+    AUTO = "auto"
+    DAY = "day"
+
+
+class Query(QueryModel):
+    limit: Annotated[int, Clamp(1, 100)] = 20
+    share: Annotated[float, Clamp(0, 1)] | None = None
+    size: Size = Field(default=Size.AUTO, validation_alias=AliasChoices("aggregation", "interval"))
+    include_bots: bool = False
+    steps: tuple[str, ...] = ()
+    country: str | None = None
+
+
+class Card(BodyModel):
+    report_id: UUID
+    size: Size | None = None
+
+
+class Layout(BodyModel):
+    cards: tuple[Card, ...] = ()
+
+
+class Body(BodyModel):
+    name: str
+    layout: Layout | None = None
+    limit: Annotated[int, Clamp(1, 100)] = 20
+
+
+def query(*pairs):
+    return query_of(Query, pairs)
+
+
+def body(value):
+    return body_of(Body, json.dumps(value).encode(), value)
+
+
+def refusal(read, *args):
+    with pytest.raises(BadRequest) as caught:
+        read(*args)
+    return caught.value.code, caught.value.field
+
+
+@given(st.integers())
+def test_a_number_out_of_bounds_is_clamped_and_never_refused(number):
+    assert query(("limit", str(number))).limit == max(1, min(100, number))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9))
+def test_a_fraction_is_clamped_too(number):
+    assert 0 <= query(("share", str(number))).share <= 1
+
+
+@pytest.mark.parametrize("text", ["abc", "5.5", "1e3", "nan", "1_000", "\u0665", "0x10", "9" * 5000])
+def test_a_query_number_that_does_not_parse_takes_the_default(text):
+    assert query(("limit", text)).limit == 20
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e", "--1"])
+def test_a_query_fraction_that_does_not_parse_takes_the_default(text):
+    assert query(("share", text)).share is None
+
+
+def test_an_empty_string_counts_as_absent():
+    assert query(("limit", ""), ("country", ""), ("aggregation", ""), ("include_bots", "")) == Query()
+
+
+def test_unknown_query_parameters_are_ignored():
+    assert query(("workspace_id", "x"), ("utm", "y")) == Query()
+
+
+def test_the_last_of_a_repeated_scalar_counts():
+    assert query(("limit", "5"), ("limit", "7"), ("country", "DE"), ("country", "FR")) == Query(
+        limit=7, country="FR"
+    )
+    assert query(("limit", "5"), ("limit", "x")).limit == 20
+
+
+def test_a_list_parameter_collects_its_repeats():
+    assert query(("steps", "a"), ("steps", ""), ("steps", "b")).steps == ("a", "b")
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("false", False), ("0", False)])
+def test_query_booleans(text, value):
+    assert query(("include_bots", text)).include_bots is value
+
+
+def test_a_boolean_or_enum_value_that_is_not_listed_is_refused_with_its_field():
+    assert refusal(query, ("include_bots", "yes")) == ("invalid_parameter", "include_bots")
+    assert refusal(query, ("interval", "decade")) == ("invalid_parameter", "interval")
+
+
+def test_a_parameter_answers_to_its_aliases():
+    assert query(("interval", "day")).size is Size.DAY
+    assert query(("aggregation", "day")).size is Size.DAY
+
+
+@given(st.lists(st.tuples(st.sampled_from(["limit", "share", "steps", "country"]), st.text())))
+def test_any_text_is_read_as_a_number_a_list_or_a_string(pairs):
+    found = query(*pairs)
+    assert 1 <= found.limit <= 100
+    assert found.share is None or 0 <= found.share <= 1
+    assert "\0" not in (found.country or "") + "".join(found.steps)
+
+
+def test_the_bounds_of_a_number_stand_in_the_schema():
+    assert Query.model_json_schema()["properties"]["limit"] == {
+        "default": 20, "minimum": 1, "maximum": 100, "title": "Limit", "type": "integer",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [[], "x", 1, None])
+def test_a_body_that_is_no_object_is_invalid_json(value):
+    assert refusal(body, value) == ("invalid_json", None)
+
+
+def test_an_unknown_property_is_refused_with_its_path():
+    card = {"report_id": "0197c1d0-0000-7000-8000-000000000000"}
+    assert refusal(body, {"name": "a", "extra": 1}) == ("unknown_field", "extra")
+    nested = {"name": "a", "layout": {"cards": [card, card | {"colour": "red"}]}}
+    assert refusal(body, nested) == ("unknown_field", "layout.cards[1].colour")
+
+
+def test_a_missing_property_is_refused_with_its_path():
+    assert refusal(body, {}) == ("missing_field", "name")
+    assert refusal(body, {"name": "a", "layout": {"cards": [{}]}}) == (
+        "missing_field",
+        "layout.cards[0].report_id",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ({"name": 5}, "name"),
+        ({"name": "a", "limit": "5"}, "limit"),
+        ({"name": "a", "limit": True}, "limit"),
+        ({"name": "a", "layout": []}, "layout"),
+        ({"name": "a", "layout": {"cards": [{"report_id": "x"}]}}, "layout.cards[0].report_id"),
+        ({"name": "a", "layout": {"cards": {}}}, "layout.cards"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_its_path(value, field):
+    assert refusal(body, value) == ("invalid_parameter", field)
+
+
+def test_body_numbers_are_clamped():
+    assert body({"name": "a", "limit": 5000}).limit == 100
+
+
+def test_a_refusal_never_repeats_what_was_sent():
+    with pytest.raises(BadRequest) as caught:
+        body({"name": {"secret": "dk_agent_abc"}})
+    assert "dk_agent" not in str(caught.value.body())
+
+
+def test_a_model_may_refuse_with_the_code_of_its_endpoint():
+    class Strict(QueryModel):
+        q: str = ""
+
+        @model_validator(mode="after")
+        def needs_q(self):
+            if not self.q.strip():
+                raise BadRequest("q is required", "missing_query")
+            return self
+
+    assert refusal(query_of, Strict, []) == ("missing_query", None)
