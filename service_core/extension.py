@@ -5,7 +5,7 @@ points of one group, ``touchpoint``; the core itself is the plugin `service_core
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pluggy
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from service_core.insight.attribution.model import Models
+from service_core.insight.attribution.ports import AttributionModel
 from service_core.insight.catalog import Catalog, Dimension, Metric
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
@@ -81,6 +83,10 @@ class Hooks:
     def dimensions(self) -> Iterable[Dimension]:  # type: ignore[empty-body]
         """Dimensions this plugin brings."""
 
+    @hookspec
+    def attribution_models(self) -> Iterable[AttributionModel]:  # type: ignore[empty-body]
+        """Attribution models this plugin brings; their ids are valid wherever a model is named."""
+
 
 @dataclass(frozen=True)
 class Registry:
@@ -90,6 +96,7 @@ class Registry:
     operations: tuple[Operation, ...]
     catalog: Catalog
     plugins: tuple[str, ...]
+    models: Models = field(default_factory=Models)
 
     def open(self, port: str, url: str, *, folder: Path) -> Any:
         """Build the adapter that ``url`` names.
@@ -171,6 +178,7 @@ def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> 
         operations=_unique_routes(_each(manager.hook.operations())),
         catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions())),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
+        models=Models.of(_each(manager.hook.attribution_models())),
     )
 
 

@@ -23,6 +23,13 @@ from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.extension import Adapter as Adapter
 from service_core.extension import AdapterSettings as AdapterSettings
 from service_core.extension import hook as hook
+from service_core.insight.attribution.ports import AttributionModel as AttributionModel
+from service_core.insight.attribution.ports import DataDriven as DataDriven
+from service_core.insight.attribution.ports import Fit as Fit
+from service_core.insight.attribution.ports import Key as Key
+from service_core.insight.attribution.ports import RuleBased as RuleBased
+from service_core.insight.attribution.weigh import Step as Step
+from service_core.insight.attribution.weigh import weigh as weigh
 from service_core.insight.catalog import Additivity as Additivity
 from service_core.insight.catalog import Dimension as Dimension
 from service_core.insight.catalog import Metric as Metric
@@ -35,6 +42,8 @@ from service_core.insight.measures import Relation as Relation
 from service_core.insight.measures import count as count
 from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
+from service_core.insight.ports import Path as Path
+from service_core.insight.ports import Weighting as Weighting
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import StartupError as StartupError

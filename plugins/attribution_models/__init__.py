@@ -1,0 +1,12 @@
+"""Eight attribution models: six rules for single paths, two fitted to all paths."""
+
+from collections.abc import Iterable
+
+from plugins.attribution_models.catalog import MODELS
+from service_core.plugin import AttributionModel, hook
+
+
+@hook
+def attribution_models() -> Iterable[AttributionModel]:
+    """The models of contract 2.10."""
+    return MODELS

@@ -1,0 +1,22 @@
+"""Shapley values of touch keys.
+
+With ``v(S)`` = conversions of the paths whose keys all lie in ``S``, a path adds its conversions to
+every set that contains its key set: a unanimity game, whose value is the even split. Values add up
+over paths, so no set is ever enumerated.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from service_core.plugin import Key, Path
+
+
+def even_shares(paths: Sequence[Path]) -> Mapping[Key, Fraction]:
+    """Conversions per key: each path's split evenly over its different keys."""
+    worth: dict[Key, Fraction] = defaultdict(Fraction)
+    for path in paths:
+        keys = set(path.keys)
+        for key in keys:
+            worth[key] += Fraction(path.converted, len(keys))
+    return worth

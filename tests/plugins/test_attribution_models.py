@@ -1,0 +1,109 @@
+"""The data-driven models: golden vectors of semantics 9, and agreement with their definitions."""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.attribution_models.catalog import MODELS
+from plugins.attribution_models.markov import removal_effects
+from plugins.attribution_models.shapley import even_shares
+from service_core.insight.ports import Path
+from service_core.kernel.money import split
+
+A, B = ("A",), ("B",)
+SMALL = [Path((A,), 2, 1), Path((B,), 1, 0), Path((A, B), 1, 0)]
+EMAIL, SEARCH, SOCIAL = ("Email",), ("Search",), ("Social",)
+LARGE = [
+    Path((SEARCH,), 40, 160),
+    Path((SOCIAL, SEARCH), 30, 120),
+    Path((SOCIAL,), 10, 190),
+    Path((EMAIL, SEARCH), 20, 30),
+    Path((SOCIAL, EMAIL), 5, 45),
+]
+
+
+def credits_of(weights, conversions):
+    parts = split(conversions * 1_000_000, list(weights.values()))
+    return {key[0]: part / 1_000_000 for key, part in zip(weights, parts, strict=True)}
+
+
+def test_the_eight_models_of_the_contract_are_installed_in_its_order():
+    assert [model.id for model in MODELS] == [
+        "first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay", "markov", "shapley",
+    ]  # fmt: skip
+
+
+def test_markov_of_two_keys():
+    effects = removal_effects(SMALL)
+    assert effects == pytest.approx({A: 0.75, B: 0.5})
+    assert credits_of(effects, 4) == {"A": 2.4, "B": 1.6}
+
+
+def test_markov_of_three_keys():
+    effects = removal_effects(LARGE)
+    assert {key[0]: round(effect, 6) for key, effect in effects.items()} == {
+        "Email": 0.154762, "Search": 0.857143, "Social": 0.494048,
+    }  # fmt: skip
+    assert credits_of(effects, 105) == {"Email": 10.790514, "Search": 59.762846, "Social": 34.446640}
+
+
+def test_shapley_of_two_and_of_three_keys():
+    assert even_shares(SMALL) == {A: Fraction(5, 2), B: Fraction(3, 2)}
+    assert even_shares(LARGE) == {SEARCH: 65, SOCIAL: Fraction(55, 2), EMAIL: Fraction(25, 2)}
+
+
+keys = st.sampled_from([(name,) for name in "ABCD"])
+walks = st.lists(keys, min_size=1, max_size=6).map(
+    lambda walk: tuple(key for i, key in enumerate(walk) if not i or key != walk[i - 1])
+)
+worlds = st.lists(
+    st.builds(Path, walks, st.integers(0, 9), st.integers(0, 9)).filter(
+        lambda p: p.converted + p.unconverted
+    ),
+    min_size=1,
+    max_size=12,
+).filter(lambda paths: any(path.converted for path in paths))
+
+
+@given(worlds)
+def test_shapley_is_the_mean_marginal_contribution_over_all_orders(paths):
+    players = sorted({key for path in paths for key in path.keys})
+    worth = dict.fromkeys(players, Fraction(0))
+    orders = list(permutations(players))
+    for order in orders:
+        for i, key in enumerate(order):
+            worth[key] += Fraction(won(paths, order[: i + 1]) - won(paths, order[:i]), len(orders))
+    assert even_shares(paths) == worth
+
+
+def won(paths, players):
+    return sum(path.converted for path in paths if set(path.keys) <= set(players))
+
+
+@given(worlds)
+def test_markov_is_the_share_of_conversions_lost_when_a_key_is_removed(paths):
+    whole = chance(paths, without=None)
+    for key, effect in removal_effects(paths).items():
+        assert effect == pytest.approx(1 - chance(paths, without=key) / whole, abs=1e-9)
+
+
+def chance(paths, without):
+    """Chance to convert, by walking the chain step by step until nearly all walkers have left it."""
+    steps, leaving = Counter(), Counter()
+    for path in paths:
+        for end, walkers in (("won", path.converted), ("lost", path.unconverted)):
+            for a, b in pairwise(["start", *path.keys, end]):
+                steps[a, b] += walkers
+                leaving[a] += walkers
+    here, converted = Counter({"start": 1.0}), 0.0
+    while sum(here.values()) > 1e-13:
+        there = Counter()
+        for (a, b), walkers in steps.items():
+            there[b] += here[a] * walkers / leaving[a]
+        converted += there.pop("won", 0.0)
+        here = Counter({state: part for state, part in there.items() if state not in ("lost", without)})
+    return converted
