@@ -1,0 +1,90 @@
+"""The directory of workspaces and credentials in SQL."""
+
+import hmac
+from typing import Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
+from plugins.workspace_sql.tables import CREDENTIALS, GENERATION, WORKSPACES
+from service_core.plugin import Credential, Identity, Workspace
+
+_IDENTIFY: Final = (
+    sa.select(CREDENTIALS, *(column.label(f"owner_{column.name}") for column in WORKSPACES.columns))
+    .join(WORKSPACES, WORKSPACES.c.id == CREDENTIALS.c.workspace_id)
+    .where(CREDENTIALS.c.digest == sa.bindparam("sought"), CREDENTIALS.c.revoked_at.is_(None))
+)
+
+
+class SqlDirectory:
+    """Implements the directory port on one `Database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def start(self) -> None:
+        """Open the database and bring it up to date."""
+        await self._database.start()
+
+    async def aclose(self) -> None:
+        """Close the database."""
+        await self._database.aclose()
+
+    def generation(self) -> int:
+        """Changes with every credential and workspace, whichever process changed it."""
+        return self._database.generation()
+
+    async def identify(self, digest: str) -> Identity | None:
+        """The live credential with this digest and its workspace."""
+        async with self._database.read() as connection:
+            row = (await connection.execute(_IDENTIFY, {"sought": digest})).mappings().first()
+        if row is None or not hmac.compare_digest(row["digest"], digest):
+            return None
+        return Identity(credential_of(row), workspace_of(row, "owner_"))
+
+    async def create_workspace(self, workspace: Workspace) -> None:
+        """Add a workspace."""
+        async with self._database.write() as connection:
+            await connection.execute(sa.insert(WORKSPACES).values(workspace_row(workspace)))
+            await _advance(connection)
+
+    async def workspaces(self) -> list[Workspace]:
+        """Every workspace, oldest first."""
+        query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)
+        async with self._database.read() as connection:
+            return [workspace_of(row) for row in (await connection.execute(query)).mappings()]
+
+    async def save_key(self, credential: Credential, digest: str | None = None) -> None:
+        """Add a credential, or replace the one with its id; a revoked one stays revoked."""
+        row = credential_row(credential)
+        if digest is not None:
+            row["digest"] = digest
+        ended = sa.func.coalesce(CREDENTIALS.c.revoked_at, sa.literal(credential.revoked_at, Instant()))
+        update = (
+            sa.update(CREDENTIALS)
+            .where(CREDENTIALS.c.id == credential.id)
+            .values({**row, "revoked_at": ended})
+        )
+        async with self._database.write() as connection:
+            if (await connection.execute(update)).rowcount == 0:
+                await connection.execute(sa.insert(CREDENTIALS).values(row))
+            await _advance(connection)
+
+    async def keys(self, workspace_id: UUID) -> list[Credential]:
+        """Every credential of a workspace, revoked ones included, oldest first."""
+        query = (
+            sa.select(CREDENTIALS)
+            .where(CREDENTIALS.c.workspace_id == workspace_id)
+            .order_by(CREDENTIALS.c.created_at, CREDENTIALS.c.id)
+        )
+        async with self._database.read() as connection:
+            return [credential_of(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def _advance(connection: AsyncConnection) -> None:
+    """Tell every process, with this commit, that what it remembers of keys is old."""
+    await connection.execute(sa.update(GENERATION).values(value=GENERATION.c.value + 1))

@@ -1,0 +1,1 @@
+"""How the tables came to be; run by Alembic at start."""

@@ -1,0 +1,1 @@
+"""One file per step, forward only. A released step is never edited."""
