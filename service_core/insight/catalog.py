@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeVar
 
-from service_core.insight.measures import Measure, Relation
+from service_core.insight.measures import Measure, Relation, Scalar
 from service_core.kernel.errors import StartupError
 
 _T = TypeVar("_T", "Metric", "Dimension")
@@ -41,8 +41,10 @@ class Dimension:
     """A way to split a metric.
 
     Attributes:
-        columns: relation -> the column that holds the value there; a relation left out cannot be split.
+        columns: relation -> the column that holds the value there. Rows of a relation left out have
+            no such value: all of them are ``absent``.
         absent: label of an unknown value, also valid as a filter value.
+        labels: label -> value, where the column does not hold the label itself.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Dimension:
     description: str
     columns: Mapping[Relation, str]
     absent: str = "(not set)"
+    labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Metric:
         description: the definition in a sentence; docs and API show it.
         measure: what is counted.
         dimensions: ids of the dimensions it accepts.
-        needs: what must be connected for it to be measured (``ads``, ``revenue_provider``, ``costs``).
+        bounded: whether it lies between 0 and 1, so that its change is told in percentage points.
     """
 
     id: str
@@ -71,7 +74,6 @@ class Metric:
     measure: Measure
     dimensions: tuple[str, ...]
     description: str
-    needs: frozenset[str] = frozenset()
     bounded: bool = False
 
     @property

@@ -1,0 +1,90 @@
+"""A range as a request says it, and as an answer repeats it (contract 2.7)."""
+
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.instants import parse
+from service_core.kernel.params import Answer, BodyModel
+from service_core.kernel.presets import ALL_TIME, preset_days
+from service_core.kernel.ranges import Range, Span, whole_days
+from service_core.kernel.wall_clock import local_date
+
+DATES_REQUIRED: Final = "start_date and end_date required (ISO 8601)"
+"""The date error of the specification; most routes send it without a code (contract 2.5)."""
+
+
+class DateRange(BodyModel):
+    """Either both ends, inclusive, or a preset."""
+
+    from_: str | None = Field(default=None, alias="from", description="Date or instant, inclusive.")
+    to: str | None = Field(default=None, description="Date or instant, inclusive.")
+    preset: str | None = Field(default=None, description="`last_7_days`, `this_month`, `mtd`, `all_time`…")
+
+    @property
+    def is_all_time(self) -> bool:
+        """Whether `resolve` needs to know the day of the first event."""
+        return self.preset == ALL_TIME
+
+    def resolve(self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None) -> Range:
+        """The range it means.
+
+        Raises:
+            BadRequest: ``invalid_date_range``.
+        """
+        has_ends = self.from_ is not None or self.to is not None
+        if has_ends == (self.preset is not None):
+            raise _invalid("A date range is either {from, to} or {preset}")
+        if self.preset is None:
+            first, last = parse(self.from_ or "", zone), parse(self.to or "", zone)
+            if first is None or last is None:
+                raise _invalid("from and to must be ISO 8601 dates or instants")
+            return Range(_ordered(first, last, "from must not be after to"), zone, now)
+        first_day = local_date(first_event, zone) if first_event else None
+        return Range(whole_days(*self._days(local_date(now, zone), first_day), zone), zone, now)
+
+    def _days(self, today: date, first_day: date | None) -> tuple[date, date]:
+        days = preset_days(self.preset or "", today, first_day)
+        if days is None:
+            raise _invalid(f"Unknown preset {self.preset!r}")
+        return days
+
+
+def between(start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime) -> Range:
+    """The range of the parameters ``start_date`` and ``end_date``, both inclusive.
+
+    Raises:
+        BadRequest: the date error, without a code, when one is missing or does not parse;
+            ``invalid_date_range`` when the start lies after the end.
+    """
+    first, last = parse(start_date or "", zone), parse(end_date or "", zone)
+    if first is None or last is None:
+        raise BadRequest(DATES_REQUIRED)
+    return Range(_ordered(first, last, "start_date must not be after end_date"), zone, now)
+
+
+def _ordered(first: Span, last: Span, complaint: str) -> Span:
+    if first.start >= last.end:
+        raise _invalid(complaint)
+    return Span(first.start, last.end)
+
+
+def _invalid(message: str) -> BadRequest:
+    return BadRequest(message, "invalid_date_range", field="date_range")
+
+
+class RangeAnswer(Answer):
+    """The range an answer covers; both ends are inclusive and may be sent back unchanged."""
+
+    from_: datetime = Field(serialization_alias="from")
+    to: datetime
+    timezone: str
+    partial: bool = Field(description="True when `to` lies after now.")
+
+    @classmethod
+    def of(cls, asked: Range) -> "RangeAnswer":
+        """The answer's form of a range."""
+        return cls(from_=asked.span.start, to=asked.last, timezone=asked.zone.key, partial=asked.partial)
