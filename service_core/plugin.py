@@ -34,6 +34,15 @@ from service_core.insight.catalog import Additivity as Additivity
 from service_core.insight.catalog import Dimension as Dimension
 from service_core.insight.catalog import Metric as Metric
 from service_core.insight.catalog import MetricUnit as MetricUnit
+from service_core.insight.event_names import ADD_TO_CART as ADD_TO_CART
+from service_core.insight.event_names import CHECKOUT_STARTED as CHECKOUT_STARTED
+from service_core.insight.event_names import CONVERSIONS as CONVERSIONS
+from service_core.insight.event_names import LEAD as LEAD
+from service_core.insight.event_names import PURCHASE as PURCHASE
+from service_core.insight.event_names import SIGNUP as SIGNUP
+from service_core.insight.event_names import START_TRIAL as START_TRIAL
+from service_core.insight.event_names import SUBSCRIBE as SUBSCRIBE
+from service_core.insight.event_names import same_as as same_as
 from service_core.insight.measures import Difference as Difference
 from service_core.insight.measures import Op as Op
 from service_core.insight.measures import Predicate as Predicate
@@ -42,6 +51,9 @@ from service_core.insight.measures import Relation as Relation
 from service_core.insight.measures import count as count
 from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
+from service_core.insight.people.traits import IDENTIFY as IDENTIFY
+from service_core.insight.people.traits import text_trait as text_trait
+from service_core.insight.people.traits import traits as traits
 from service_core.insight.ports import Path as Path
 from service_core.insight.ports import Weighting as Weighting
 from service_core.kernel.clock import Clock as Clock

@@ -1,0 +1,1 @@
+"""People: who was there, what they did and what they are worth."""
