@@ -59,24 +59,34 @@ class Relation(StrEnum):
         ``entry.*``, the same columns of the first event of its session (session = workspace,
         visitor, session id; first by timestamp, then seq; over all history, bots apart unless they
         are included); ``session`` (distinct key of the session); ``person`` (semantics 5);
-        ``identified`` (the person has a user id, from this or any other event); ``visitor_is_new`` (the visitor's first event ever lies in the range).
+        ``identified`` (the person has a user id, from this or any other event); ``visitor_is_new``
+        (the visitor's first event ever lies in the range).
     ``SESSIONS``
         One row per session whose first event lies in the span; facts cover the whole session.
         Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
         ``duration`` (seconds), ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``
-        (semantics 6.5; names of 2.2).
+        (semantics 6.5; `names`). A session without a page view is neither bounced nor engaged; any
+        event that `names.converts` makes one with a page view engaged, a repeat of an order too.
     ``CONVERSIONS``
-        Events of the conversion set, one per (event name, order id) within 7 days. Columns as EVENTS.
+        Events that `names.converts`, one per (`names.standard` name, order id) within 7 days
+        (`orders.without_repeats`, over all history). Columns as EVENTS. Bots never convert.
     ``MONEY``
-        Facts of the money ledger (semantics 10). Columns: ``kind`` (``charge``, ``refund``),
-        ``amount`` (minor units, positive), ``currency``, ``provider``, ``order_id``, ``person``,
-        ``first_order`` (the person's first charge ever), ``person_is_new`` (its first event ever
-        lies in the range). Charges of one order count once; a refund is booked by `Scan.refund_basis`.
+        Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
+        ``refund``), ``amount`` (minor units, positive), ``currency``, ``provider``, ``order_id``,
+        ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
+        first event ever lies in the range). Charges of one order count once. A refund is booked on
+        its own instant, with `Scan.order_refunds` on that of its order: the latest charge of its
+        order id not after it, else its own.
     ``CREDITS``
-        One row per conversion and credited touch, and one without a touch for a conversion that
-        has none. Columns: ``touch.*`` (the touch's attribution columns, None without a touch),
-        ``attributed``, ``credit`` (millionths of a conversion), ``amount``, ``refunded`` (minor
-        units), ``is_order``, ``first_order``, ``event_name``, ``currency``, ``person_is_new``.
+        What attribution shares out. A unit is an event that is a conversion, a charge, or both; it
+        counts 1,000,000 of ``credit`` when it is a conversion and its ``amount`` when it is a
+        charge. A refund is a unit too, with ``refunded`` alone, the path, person and event name of
+        its order (without an order its own, and no path); it is booked like in MONEY. Each unit
+        has one row per touch with a share in its path, or one without a touch. Columns:
+        ``touch.*`` (columns of `ports.Touch`, None without a touch), ``attributed`` (it has a
+        touch), ``credit``, ``amount``, ``refunded`` (its share of each, split by largest
+        remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
+        ``currency``, ``person_is_new``.
 
     Rows of the following come from other sources than the event store; it is never asked for them.
 

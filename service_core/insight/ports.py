@@ -23,7 +23,9 @@ class QueryTimeout(Unavailable503):
     """The read missed its budget of 20 seconds and was cancelled (contract 4.3)."""
 
     def __init__(self) -> None:
-        super().__init__("The read exceeded its time budget", "query_timeout", hint="Ask for a shorter range.")
+        super().__init__(
+            "The read exceeded its time budget", "query_timeout", hint="Ask for a shorter range."
+        )
 
 
 class StoreUnavailable(Unavailable503):
@@ -43,7 +45,12 @@ class ConversionSet:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a plan looks at. ``zone`` serves trailing days only; buckets come with their instants."""
+    """What a plan looks at. ``zone`` serves trailing days only; buckets come with their instants.
+
+    ``filters`` are met by every row of a relation in an `Aggregate`, by the event of step 1 in a
+    funnel, and by every event an `EventLog` or `People` read looks at; cohorts, touches and paths
+    take none. They never change what is first, new, a repeat, a touch, or whose an event is.
+    """
 
     workspace_id: UUID
     span: Span
@@ -97,7 +104,7 @@ class Aggregate:
     Attributes:
         measures: leaves or composites of leaves; composites serve ordering only.
         dimensions: columns to group by, as in `Relation`; one mapping per relation used.
-        order: total order; absent values of dimensions sort last.
+        order: leading keys; `Grid` says what follows them.
     """
 
     scan: Scan
@@ -117,7 +124,10 @@ class Grid:
     Attributes:
         rows: ``(bucket start, if bucketed; dimension values; values of the leaves, in the order of
             `leaves`)``. Counts and sums are int (``duration`` float), never None; without
-            dimensions and buckets there is exactly one row.
+            dimensions and buckets there is exactly one row. Otherwise a row stands where at least
+            one leaf has met a row of its relation; empty buckets have none. What the order leaves
+            open is by bucket, then by dimension values. Text is ordered by code point; an absent
+            value comes last in either direction.
         leaves: the different leaves of the plan's measures, in order of first appearance.
         groups: number of rows before ``limit``.
         sums: per leaf, the sum over all rows before ``limit``.
