@@ -56,6 +56,16 @@ from service_core.insight.people.traits import text_trait as text_trait
 from service_core.insight.people.traits import traits as traits
 from service_core.insight.ports import Path as Path
 from service_core.insight.ports import Weighting as Weighting
+from service_core.intake.model import Arrival as Arrival
+from service_core.intake.model import Channel as Channel
+from service_core.intake.model import Event as Event
+from service_core.intake.model import LedgerRow as LedgerRow
+from service_core.intake.model import Quarantined as Quarantined
+from service_core.intake.model import Queued as Queued
+from service_core.intake.model import Reason as Reason
+from service_core.intake.ports import Offer as Offer
+from service_core.intake.ports import QueueFailed as QueueFailed
+from service_core.intake.ports import QueueState as QueueState
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import StartupError as StartupError

@@ -1,0 +1,25 @@
+"""The embedded ingest queue: one SQLite file, durable before it answers (``spool:///path``)."""
+
+from service_core.plugin import Adapter, hook
+
+from plugins.ingest_spool.settings import SpoolSettings
+
+
+def _open(settings: SpoolSettings) -> object:
+    from plugins.ingest_spool.adapter import Spool
+
+    return Spool(settings)
+
+
+@hook
+def adapters() -> list[Adapter]:
+    """The queue in one file, for one machine."""
+    return [
+        Adapter(
+            port="queue",
+            scheme="spool",
+            open=_open,
+            settings=SpoolSettings,
+            summary="Durable ingest queue in one SQLite file; many requests share one commit.",
+        )
+    ]

@@ -1,0 +1,103 @@
+"""The `IngestQueue` port on one SQLite file."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from plugins.ingest_spool import settling
+from plugins.ingest_spool.rows import Lane, hour_of, row
+from plugins.ingest_spool.schema import connect
+from plugins.ingest_spool.settings import SpoolSettings
+from plugins.ingest_spool.writer import Writer
+from service_core.plugin import (
+    Arrival,
+    Channel,
+    Event,
+    LedgerRow,
+    Offer,
+    Quarantined,
+    Queued,
+    QueueFailed,
+    QueueState,
+    Reason,
+)
+
+T = TypeVar("T")
+
+
+class Spool:
+    """A durable queue in a file that several processes of one machine may open.
+
+    One writes offers, another takes and settles; claims, rows and ledger stay in one transaction.
+    """
+
+    def __init__(self, settings: SpoolSettings) -> None:
+        self._path = settings.path
+        self._busy_seconds = settings.busy_seconds
+        self._writer = Writer(self._connect, settings.bound)
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-reader")
+        self._reading: sqlite3.Connection | None = None
+
+    async def start(self) -> None:
+        """Create or upgrade the file.
+
+        Raises:
+            sqlite3.Error: the file cannot be opened.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        await self._writer.run(lambda _: None)
+
+    async def aclose(self) -> None:
+        """Make durable what is pending and let go of the file."""
+        await self._writer.aclose()
+        await self._read(lambda connection: connection.close())
+        self._reader.shutdown()
+
+    async def offer(self, arrival: Arrival) -> Offer:
+        """Claim the event id and enqueue; see `IngestQueue.offer`."""
+        try:
+            kept = row(arrival)
+        except UnicodeEncodeError as fault:
+            raise QueueFailed("queue") from fault
+        return await self._writer.offer(kept)
+
+    async def reject(
+        self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
+    ) -> None:
+        """Count a rejected event; durable with the next commit or within a second."""
+        self._writer.reject(Lane(workspace_id.bytes, hour_of(at), key_id.bytes, channel.value), reason.value)
+
+    async def take(self, limit: int) -> list[Queued]:
+        """The oldest waiting events, in order of sequence, without removing them."""
+        return await self._read(lambda connection: settling.take(connection, limit))
+
+    async def settle(self, stored: Sequence[Event], quarantined: Sequence[Quarantined]) -> None:
+        """Remove what is durable in the store or set aside, and count it, in one commit."""
+        await self._writer.run(lambda connection: settling.settle(connection, stored, quarantined))
+
+    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+        """Ledger rows with ``start <= hour < end``, oldest first."""
+        return await self._read(lambda connection: settling.ledger(connection, workspace_id, start, end))
+
+    async def state(self) -> QueueState:
+        """How far behind the queue is."""
+        return await self._read(settling.state)
+
+    async def replay(self, workspace_id: UUID) -> int:
+        """Put the quarantined events of a workspace back in the queue; returns how many."""
+        return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect(self._path, self._busy_seconds)
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def reading() -> T:
+            if self._reading is None:
+                self._reading = self._connect()
+            return work(self._reading)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reader, reading)

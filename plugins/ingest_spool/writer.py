@@ -1,0 +1,143 @@
+"""One thread that writes: while it commits, offers gather; then all of them go in one commit.
+
+Nothing waits for a timer. An offer that finds the thread idle is committed with what arrives in
+the same turn of the event loop; under load the length of a commit sets the size of the next.
+"""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from plugins.ingest_spool.batch import Batch, commit
+from plugins.ingest_spool.rows import Lane, Row
+from service_core.plugin import Offer, QueueFailed
+
+T = TypeVar("T")
+
+_COUNTS_WAIT: Final = 0.5
+"""Seconds a rejected event may wait for a commit to share before it gets one of its own."""
+
+
+class Writer:
+    """The only writer of this process; every method is called on the event loop.
+
+    Args:
+        connect: opens a connection to the file; called again after a failed commit.
+        bound: offers that may be undecided at one time.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], bound: int) -> None:
+        self._connect = connect
+        self._bound = bound
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-writer")
+        self._connection: sqlite3.Connection | None = None
+        self._next = Batch()
+        self._waiting: list[asyncio.Future[Offer]] = []
+        self._committing = 0
+        self._working = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def offer(self, row: Row) -> asyncio.Future[Offer]:
+        """The outcome of a row, once it is durable.
+
+        Raises:
+            QueueFailed: too many offers wait already.
+        """
+        if len(self._waiting) + self._committing >= self._bound:
+            raise QueueFailed("queue")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Offer] = loop.create_future()
+        self._next.rows.append(row)
+        self._waiting.append(future)
+        if not self._working:
+            self._working = True
+            self._stop_timer()
+            loop.call_soon(self._begin)
+        return future
+
+    def reject(self, lane: Lane, reason: str) -> None:
+        """Count a rejected event with the next commit, or soon when there is none."""
+        self._next.rejected[lane, reason] += 1
+        if not self._working and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do other work on the writing thread, between two commits."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._worked, work)
+
+    async def aclose(self) -> None:
+        """Commit what is left, then close the file."""
+        while self._working or self._next.rows or self._next.rejected:
+            if not self._working:
+                self._begin()
+            await self.run(lambda _: None)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        """Hand what has gathered to the thread."""
+        self._stop_timer()
+        batch, futures = self._next, self._waiting
+        self._next, self._waiting = Batch(), []
+        self._working, self._committing = True, len(futures)
+        loop = asyncio.get_running_loop()
+
+        def decide() -> None:
+            try:
+                offers = self._worked(lambda connection: commit(connection, batch))
+            except Exception as fault:  # noqa: BLE001 - whatever it was, every offer of the batch must hear of it
+                loop.call_soon_threadsafe(self._failed, batch.rejected, futures, fault)
+            else:
+                loop.call_soon_threadsafe(self._decided, futures, offers)
+
+        self._thread.submit(decide)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _decided(self, futures: list[asyncio.Future[Offer]], offers: list[Offer]) -> None:
+        for future, offer in zip(futures, offers, strict=True):
+            if not future.done():
+                future.set_result(offer)
+        self._go_on()
+
+    def _failed(
+        self,
+        rejected: Counter[tuple[Lane, str]],
+        futures: list[asyncio.Future[Offer]],
+        fault: Exception,
+    ) -> None:
+        """Tell every offer of the batch; the counts of rejected events wait for the next commit."""
+        self._next.rejected.update(rejected)
+        detail = fault.detail if isinstance(fault, QueueFailed) else "queue"
+        for future in futures:
+            if not future.done():
+                future.set_exception(QueueFailed(detail))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self._committing, self._working = 0, False
+        if self._waiting:
+            self._begin()
+        elif self._next.rejected:
+            self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
+
+    def _worked(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """On the thread: work with the open connection; after a fault the next work opens a new one."""
+        if self._connection is None:
+            self._connection = self._connect()
+        try:
+            return work(self._connection)
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
