@@ -37,6 +37,11 @@ def standard(name: str) -> str:
     return _STANDARD.get(name, name)
 
 
+def same_as(name: str) -> frozenset[str]:
+    """Every name that counts as one with ``name``, itself included."""
+    return frozenset(other for other in _STANDARD if _STANDARD[other] == standard(name)) | {name}
+
+
 def is_system(name: str) -> bool:
     """Whether it is a system event (semantics 2.2): ``$identify``, ``$alias`` and so on, no page view."""
     return name.startswith("$") and name not in PAGE_VIEWS
