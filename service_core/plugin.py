@@ -34,6 +34,14 @@ from service_core.insight.catalog import Additivity as Additivity
 from service_core.insight.catalog import Dimension as Dimension
 from service_core.insight.catalog import Metric as Metric
 from service_core.insight.catalog import MetricUnit as MetricUnit
+from service_core.insight.event_names import ADD_TO_CART as ADD_TO_CART
+from service_core.insight.event_names import CHECKOUT_STARTED as CHECKOUT_STARTED
+from service_core.insight.event_names import LEAD as LEAD
+from service_core.insight.event_names import PURCHASE as PURCHASE
+from service_core.insight.event_names import SIGNUP as SIGNUP
+from service_core.insight.event_names import START_TRIAL as START_TRIAL
+from service_core.insight.event_names import SUBSCRIBE as SUBSCRIBE
+from service_core.insight.event_names import same_as as same_as
 from service_core.insight.measures import DailyMean as DailyMean
 from service_core.insight.measures import Difference as Difference
 from service_core.insight.measures import Leaf as Leaf
