@@ -90,6 +90,7 @@ from service_core.insight.ports import StoreUnavailable as StoreUnavailable
 from service_core.insight.ports import Touch as Touch
 from service_core.insight.ports import Weighting as Weighting
 from service_core.intake.model import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
+from service_core.intake.model import COLUMNS as COLUMNS
 from service_core.intake.model import PAGE_VIEWS as PAGE_VIEWS
 from service_core.intake.model import Arrival as Arrival
 from service_core.intake.model import Channel as Channel
