@@ -65,10 +65,10 @@ class Relation(StrEnum):
         One row per session whose first event lies in the span; facts cover the whole session.
         Columns: ``entry.*``, ``visitor_id``, ``visitor_is_new``, ``pageviews``, ``events``,
         ``duration`` (seconds), ``bounced``, ``engaged``, ``has_cart``, ``has_purchase``
-        (semantics 6.5; `names`). A session without a page view is neither bounced nor engaged; any
-        event that `names.converts` makes one with a page view engaged, a repeat of an order too.
+        (semantics 6.5, 2.2). A session without a page view is neither bounced nor engaged; any
+        event that `conversions.converts` makes one with a page view engaged, a repeat of an order too.
     ``CONVERSIONS``
-        Events that `names.converts`, one per (`names.standard` name, order id) within 7 days
+        Events that `conversions.converts`, one per (`conversions.standard` name, order id) within 7 days
         (`orders.without_repeats`, over all history). Columns as EVENTS. Bots never convert.
     ``MONEY``
         Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from service_core.insight.names import PURCHASES, REFUNDS, RENEWALS, UNPAID
+from service_core.insight.conversions import REFUND_EVENTS, UNPAID
+from service_core.insight.event_names import PURCHASE
 from service_core.intake.model import Event
 
 CHARGE: Final = "charge"
@@ -14,7 +15,7 @@ TRACKED: Final = "tracked"
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
 """Transports of the tracking API; any other source is the id of the provider that sent the event."""
 
-FREE_ORDERS: Final = frozenset({*PURCHASES, *RENEWALS})
+FREE_ORDERS: Final = PURCHASE | {"subscription_renewed"}
 """Names that make an order at zero value too (semantics 10.5)."""
 
 REPEAT: Final = timedelta(days=7)
@@ -40,7 +41,7 @@ def movement(event: Event) -> str | None:
     name, amount = event.event_name, event.revenue
     if amount is None or event.is_bot or event.is_test or name in UNPAID:
         return None
-    if amount < 0 or (name in REFUNDS and amount):
+    if amount < 0 or (name in REFUND_EVENTS and amount):
         return REFUND
     return CHARGE if amount or name in FREE_ORDERS else None
 
