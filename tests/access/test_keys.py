@@ -1,0 +1,138 @@
+"""Contract 2.3, 2.11, 7.3: how keys are made and what they may do."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.access.keys import found_workspace, mint_key, revoke_key
+from service_core.access.model import CredentialKind, Identity
+from service_core.access.plans import PLANS
+from service_core.access.scopes import parse_scopes, require_active, require_scope
+from service_core.kernel.errors import BadRequest, Forbidden, NotFound
+from service_core.kernel.ids import digest, new_id
+from service_core.kernel.operations import Scope
+
+
+@pytest.fixture
+async def founded(directory, clock):
+    return await found_workspace(
+        directory, clock(), name=" Example Shop ", timezone="Europe/Berlin", currency="eur"
+    )
+
+
+async def test_a_new_workspace_has_a_public_id_a_secret_and_two_keys(directory, founded):
+    assert re.fullmatch("[A-Za-z0-9]{12}", founded.workspace.public_id)
+    assert len(founded.workspace.secret) == 32
+    assert (founded.workspace.name, founded.workspace.currency) == ("Example Shop", "EUR")
+    assert re.fullmatch("dk_[0-9a-f]{32}", founded.write_key.secret)
+    assert re.fullmatch("dk_agent_[A-Za-z0-9_-]{43}", founded.agent_key.secret)
+    kinds = [credential.kind for credential in await directory.keys(founded.workspace.id)]
+    assert kinds == [CredentialKind.WRITE, CredentialKind.AGENT]
+
+
+async def test_only_digests_are_kept_and_no_value_shows_a_secret(directory, founded):
+    secrets = founded.write_key.secret, founded.agent_key.secret
+    assert set(directory.digests) == {digest(secret) for secret in secrets}
+    assert not any(secret in repr((founded, directory.credentials)) for secret in secrets)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", " "),
+        ("timezone", "Mars/Olympus"),
+        ("timezone", "../etc"),
+        ("timezone", ""),
+        ("currency", "EURO"),
+        ("plan", "gold"),
+    ],
+)
+async def test_a_workspace_is_refused_with_the_field_that_is_wrong(directory, clock, field, value):
+    with pytest.raises(BadRequest) as caught:
+        await found_workspace(directory, clock(), **{"name": "Example Shop", field: value})
+    assert caught.value.field == field
+    assert directory.owners == {}
+
+
+@pytest.mark.parametrize(
+    ("plan", "asked", "given"),
+    [
+        ("starter", 500, 100),
+        ("growth", 500, 300),
+        ("scale", 5000, 600),
+        ("performance", 5000, 1000),
+        ("enterprise", 5000, 1000),
+        ("unlimited", 5000, 5000),
+        ("growth", 0, 1),
+    ],
+)
+async def test_a_named_keys_limit_is_clamped_to_the_cap_of_the_plan(directory, clock, plan, asked, given):
+    founded = await found_workspace(directory, clock(), name="Example Shop", plan=plan)
+    minted = await mint_key(directory, founded.workspace, clock(), name="Reader", rate_limit=asked)
+    assert minted.credential.rate_limit == given
+
+
+async def test_a_named_key_allows_100_requests_and_reads_when_nothing_else_is_said(directory, founded, clock):
+    minted = await mint_key(directory, founded.workspace, clock(), name="Reader")
+    assert minted.credential.rate_limit == 100
+    assert minted.credential.scopes == {Scope.READ}
+    assert minted.credential.hint == "…" + minted.secret[-4:]
+
+
+async def test_a_key_without_a_scope_is_refused(directory, founded, clock):
+    with pytest.raises(BadRequest):
+        await mint_key(directory, founded.workspace, clock(), name="Nothing", scopes=())
+
+
+async def test_a_key_of_another_workspace_cannot_be_revoked(directory, founded, clock):
+    other = await found_workspace(directory, clock(), name="Other")
+    with pytest.raises(NotFound):
+        await revoke_key(directory, other.workspace, founded.agent_key.credential.id, clock())
+    with pytest.raises(NotFound):
+        await revoke_key(directory, founded.workspace, new_id(), clock())
+
+
+async def test_revoking_twice_keeps_the_first_instant(directory, founded, clock):
+    first = await revoke_key(directory, founded.workspace, founded.agent_key.credential.id, clock())
+    clock.advance(hours=1)
+    assert await revoke_key(directory, founded.workspace, first.id, clock()) == first
+
+
+def test_a_missing_scope_is_named(founded):
+    identity = Identity(founded.agent_key.credential, founded.workspace)
+    require_scope(identity, Scope.READ)
+    require_active(identity)
+    with pytest.raises(Forbidden) as caught:
+        require_scope(identity, Scope.WRITE_LINKS)
+    assert caught.value.body() == {
+        "error": "Missing scope service:write:links",
+        "code": "insufficient_scope",
+        "required_scope": "service:write:links",
+    }
+
+
+def test_an_unknown_scope_is_refused_and_the_known_ones_are_named():
+    assert parse_scopes(["service:read", "service:read"]) == {Scope.READ}
+    with pytest.raises(BadRequest) as caught:
+        parse_scopes(["service:read", "service:write:everything"])
+    assert caught.value.code == "unknown_scope"
+    assert "service:propose:scripts" in caught.value.hint
+
+
+def test_the_plans_have_the_limits_of_the_contract():
+    assert {plan.id: (plan.events_limit, plan.postbacks_limit, plan.key_cap) for plan in PLANS.values()} == {
+        "starter": (250_000, 25_000, 100),
+        "growth": (1_500_000, 125_000, 300),
+        "scale": (5_000_000, 500_000, 600),
+        "performance": (15_000_000, 1_500_000, 1_000),
+        "enterprise": (None, None, 1_000),
+        "unlimited": (None, None, None),
+    }
+
+
+@given(st.sampled_from(sorted(PLANS)), st.integers(-10, 100_000))
+def test_a_clamped_limit_is_positive_and_never_over_the_cap(plan, asked):
+    given_limit = PLANS[plan].clamp(asked)
+    assert 1 <= given_limit <= (PLANS[plan].key_cap or max(1, asked))
