@@ -1,0 +1,73 @@
+"""What a predicate means: when a value meets an operation (contract 2.10).
+
+An operand that is a number compares as numbers, with the number a text spells too; any other
+operand compares as text, by code point. Values that are neither (lists, objects, a text that is no
+number) are absent to the comparison.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from service_core.insight.measures import Op, Scalar
+
+_NEGATED: Final = {Op.NEQ: Op.EQ, Op.NOT_IN: Op.IN, Op.NOT_CONTAINS: Op.CONTAINS, Op.IS_NOT_SET: Op.IS_SET}
+_TEXT: Final[Mapping[Op, Callable[[str, str], bool]]] = {
+    Op.CONTAINS: lambda value, part: part in value,
+    Op.STARTS_WITH: str.startswith,
+    Op.ENDS_WITH: str.endswith,
+}
+_ORDER: Final[Mapping[Op, Callable[[Any, Any], bool]]] = {
+    Op.EQ: lambda value, other: bool(value == other),
+    Op.GT: lambda value, other: bool(value > other),
+    Op.GTE: lambda value, other: bool(value >= other),
+    Op.LT: lambda value, other: bool(value < other),
+    Op.LTE: lambda value, other: bool(value <= other),
+}
+
+
+def meets(value: Any, op: Op, operand: Any = None) -> bool:
+    """Whether a column's value meets an operation.
+
+    A comparison with an absent value is false, except the negated ones, which are true.
+    """
+    if op in _NEGATED:
+        return not meets(value, _NEGATED[op], operand)
+    if value is None:
+        return False
+    match op:
+        case Op.IS_SET:
+            return True
+        case Op.IN:
+            return any(meets(value, Op.EQ, one) for one in operand)
+        case Op.BETWEEN:
+            low, high = operand
+            return meets(value, Op.GTE, low) and meets(value, Op.LTE, high)
+        case Op.CONTAINS | Op.STARTS_WITH | Op.ENDS_WITH:
+            text = as_text(value)
+            return text is not None and _TEXT[op](text.lower(), str(as_text(operand)).lower())
+    comparable = _alike(value, operand)
+    return comparable is not None and _ORDER[op](*comparable)
+
+
+def as_text(value: Scalar | Any) -> str | None:
+    """A scalar as text, as JSON writes it; None for a list or an object."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | str):
+        return str(value)
+    return None
+
+
+def _alike(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
+    """Both sides as numbers or both as text; None when they cannot be compared."""
+    if isinstance(operand, bool) or not isinstance(operand, int | float):
+        text = as_text(value)
+        return None if text is None else (text, as_text(operand))
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value, operand
+    try:
+        return float(value), operand
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,159 @@
+"""Whose an event is: persons as connected ids, resolved from the events at query time (semantics 5).
+
+A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<visitor>``.
+
+- An event with a strong id is that strong id's, after aliases. It links its visitor to the person,
+  from the event on, and backwards when the visitor had no person.
+- An event without one is its visitor's latest link's not after it, else its visitor's first link's,
+  else its visitor's own.
+- An external id joins the unknown visitors that carry it, to each other and to the person that
+  carries it too. Ids that lead to two known persons join nobody. A ``$web_attribution_matched``
+  event by e-mail joins its own visitor and ``event_data["web_visitor_id"]`` in the same way.
+
+Bots link nothing. A link is a fact of its event: without the event it was never made.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from service_core.insight.orders import moment
+from service_core.intake.model import Event
+
+ALIAS: Final = "$alias"
+MATCHED: Final = "$web_attribution_matched"
+KNOWN: Final = "u:"
+UNKNOWN: Final = "v:"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A visitor belongs to a person from a moment on."""
+
+    since: tuple[datetime, int]
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Every id of a workspace and the person it leads to.
+
+    Attributes:
+        names: strong id -> the strong id that names its person; unaliased ones are left out.
+        links: visitor -> its links, oldest first.
+        joined: person -> the person it is a part of by an external id.
+        conflicts: external ids (``namespace:id``) that lead to two known persons and join neither.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, Sequence[Link]] = field(default_factory=dict)
+    joined: Mapping[str, str] = field(default_factory=dict)
+    conflicts: frozenset[str] = frozenset()
+
+    def known(self, strong_id: str) -> str:
+        """The person a strong id names."""
+        return KNOWN + self.names.get(strong_id, strong_id)
+
+    def person(self, event: Event) -> str:
+        """Whose an event is."""
+        own = self.known(event.strong_id) if event.strong_id else self.at(event.visitor_id, moment(event))
+        return self.joined.get(own, own)
+
+    def at(self, visitor: str, when: tuple[datetime, int]) -> str:
+        """Whose a visitor's events are at a moment, external ids apart."""
+        links = self.links.get(visitor)
+        if not links:
+            return UNKNOWN + visitor
+        return links[max(bisect_right(links, when, key=lambda link: link.since) - 1, 0)].person
+
+    def everyone(self, visitor: str) -> set[str]:
+        """Everyone a visitor's events were ever linked to, or the visitor itself."""
+        return {link.person for link in self.links.get(visitor, ())} or {UNKNOWN + visitor}
+
+
+def user_id(person: str) -> str | None:
+    """The strong id that names a person; None while nobody is known."""
+    return person.removeprefix(KNOWN) if person.startswith(KNOWN) else None
+
+
+def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Identity:
+    """Resolve the identities of a workspace.
+
+    Args:
+        events: all its events, bots included.
+        revoked: ids of events whose links were removed (semantics 5.9).
+    """
+    facts = sorted((e for e in events if not e.is_bot and e.event_id not in revoked), key=moment)
+    identity = Identity(names=_names(facts))
+    links: defaultdict[str, list[Link]] = defaultdict(list)
+    for event in facts:
+        if event.strong_id and event.visitor_id != event.strong_id:
+            links[event.visitor_id].append(Link(moment(event), identity.known(event.strong_id)))
+    identity = replace(identity, links=links)
+    joined, conflicts = _joined(facts, identity)
+    return replace(identity, joined=joined, conflicts=conflicts)
+
+
+def previous_id(event: Event) -> str | None:
+    """The strong id an `$alias` event joins to its own; None for any other event."""
+    if event.event_name != ALIAS or not event.strong_id:
+        return None
+    previous = event.event_data.get("previous_id")
+    return previous if isinstance(previous, str) and previous not in {"", event.strong_id} else None
+
+
+def _names(facts: Iterable[Event]) -> dict[str, str]:
+    """Strong id -> the one that names its person: the new id of the latest alias among them."""
+    together: dict[str, set[str]] = {}
+    names: dict[str, str] = {}
+    for event in facts:
+        previous, new = previous_id(event), event.strong_id
+        if previous and new:
+            group = together.get(previous, {previous}) | together.get(new, {new})
+            together |= dict.fromkeys(group, group)
+            names |= dict.fromkeys(group, new)
+    return names
+
+
+def _joined(facts: Iterable[Event], identity: Identity) -> tuple[dict[str, str], frozenset[str]]:
+    """Who is part of whom by external ids, and the external ids in conflict."""
+    carriers: defaultdict[str, set[str]] = defaultdict(set)
+    for event in facts:
+        own = identity.person(event)
+        for external in _external(event):
+            carriers[external] |= {own, *_matched(event, identity)}
+    joined: dict[str, str] = {}
+    conflicts: set[str] = set()
+    for externals, persons in _components(carriers):
+        known = [person for person in persons if user_id(person)]
+        if len(known) > 1:
+            conflicts |= externals
+        else:
+            joined |= dict.fromkeys(persons, known[0] if known else min(persons))
+    return joined, frozenset(conflicts)
+
+
+def _external(event: Event) -> list[str]:
+    ids = [f"{namespace}:{value}" for namespace, value in (event.external_ids or {}).items()]
+    by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
+    return [*ids, f"{MATCHED}:{event.event_id}"] if by_mail else ids
+
+
+def _matched(event: Event, identity: Identity) -> set[str]:
+    web = event.event_data.get("web_visitor_id")
+    by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
+    return identity.everyone(web) if by_mail and isinstance(web, str) else set()
+
+
+def _components(carriers: Mapping[str, set[str]]) -> list[tuple[set[str], set[str]]]:
+    """External ids and persons that hang together."""
+    components: list[tuple[set[str], set[str]]] = []
+    for external, persons in carriers.items():
+        touching = [part for part in components if part[1] & persons]
+        components = [part for part in components if not part[1] & persons]
+        externals = {external}.union(*(part[0] for part in touching))
+        components.append((externals, persons.union(*(part[1] for part in touching))))
+    return components
