@@ -1,8 +1,7 @@
 """The embedded ingest queue: one SQLite file, durable before it answers (``spool:///path``)."""
 
-from service_core.plugin import Adapter, hook
-
 from plugins.ingest_spool.settings import SpoolSettings
+from service_core.plugin import Adapter, hook
 
 
 def _open(settings: SpoolSettings) -> object:

@@ -30,7 +30,7 @@ _CLAIM: Final = """
     INSERT INTO claim (workspace, event_id, claimed_at) VALUES {rows}
     ON CONFLICT DO UPDATE SET claimed_at = excluded.claimed_at
 """
-_ENQUEUE: Final = f"INSERT INTO arrival ({', '.join(Row._fields)}) VALUES {{rows}}"
+_ENQUEUE: Final = f"INSERT INTO arrival ({', '.join(Row._fields)}) VALUES {{rows}}"  # noqa: S608 - our own column names
 _COUNT: Final = """
     INSERT INTO ledger (workspace, hour, key, channel, received, duplicate) VALUES {rows}
     ON CONFLICT DO UPDATE SET received = received + excluded.received, duplicate = duplicate + excluded.duplicate

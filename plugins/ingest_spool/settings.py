@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
+
 from service_core.plugin import AdapterSettings
 
 

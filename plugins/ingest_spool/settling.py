@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import orjson
+
 from plugins.ingest_spool.batch import WINDOW
 from plugins.ingest_spool.rows import Row, hour_from, hour_start, instant, micros, queued
 from plugins.ingest_spool.schema import transaction
@@ -17,21 +18,21 @@ _ROW: Final = ", ".join(Row._fields)
 _LATE: Final = timedelta(hours=24)
 _PURGED_AT_LEAST: Final = 100
 
-_COUNT_SETTLED: Final = """
+_FATES: Final = """
+    WITH fate (seq, stored, late, bot, reason) AS
+        (SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
+"""
+_COUNT_SETTLED: Final = f"""
     INSERT INTO ledger (workspace, hour, key, channel, stored, late, bots, quarantined)
-    SELECT workspace, hour, key, channel,
-           sum(fate.value ->> 1 = 'stored'), sum(fate.value ->> 2), sum(fate.value ->> 3),
-           sum(fate.value ->> 1 = 'quarantined')
-    FROM json_each(?) AS fate JOIN arrival ON arrival.seq = fate.value ->> 0
-    WHERE true GROUP BY workspace, hour, key, channel
+    {_FATES} SELECT workspace, hour, key, channel, sum(stored), sum(late), sum(bot), sum(NOT stored)
+    FROM fate JOIN arrival USING (seq) WHERE true GROUP BY workspace, hour, key, channel
     ON CONFLICT DO UPDATE SET stored = stored + excluded.stored, late = late + excluded.late,
         bots = bots + excluded.bots, quarantined = quarantined + excluded.quarantined
-"""
+"""  # noqa: S608 - our own column names
 _SET_ASIDE: Final = f"""
     INSERT INTO quarantine (seq, {_ROW}, reason)
-    SELECT seq, {_ROW}, fate.value ->> 4 FROM json_each(?) AS fate JOIN arrival ON arrival.seq = fate.value ->> 0
-    WHERE fate.value ->> 1 = 'quarantined'
-"""
+    {_FATES} SELECT seq, {_ROW}, reason FROM fate JOIN arrival USING (seq) WHERE NOT stored
+"""  # noqa: S608 - our own column names
 _REMOVE: Final = "DELETE FROM arrival WHERE seq IN (SELECT value ->> 0 FROM json_each(?))"
 _PURGE: Final = """
     DELETE FROM claim WHERE (workspace, event_id) IN
@@ -53,14 +54,14 @@ _UNCOUNT: Final = """
     WHERE workspace = ? GROUP BY workspace, hour, key, channel
     ON CONFLICT DO UPDATE SET quarantined = quarantined + excluded.quarantined
 """
-_BRING_BACK: Final = (
-    f"INSERT INTO arrival (seq, {_ROW}) SELECT seq, {_ROW} FROM quarantine WHERE workspace = ?"
-)
+_BRING_BACK: Final = f"""
+    INSERT INTO arrival (seq, {_ROW}) SELECT seq, {_ROW} FROM quarantine WHERE workspace = ?
+"""  # noqa: S608 - our own column names
 
 
 def take(connection: sqlite3.Connection, limit: int) -> list[Queued]:
     """The oldest waiting arrivals, in order of sequence."""
-    rows = connection.execute(f"SELECT seq, {_ROW} FROM arrival ORDER BY seq LIMIT ?", (limit,))  # noqa: S608 - column names of our own
+    rows = connection.execute(f"SELECT seq, {_ROW} FROM arrival ORDER BY seq LIMIT ?", (limit,))  # noqa: S608 - our own column names
     return [queued(seq, kept) for seq, *kept in rows]
 
 
@@ -69,9 +70,9 @@ def settle(
 ) -> None:
     """Remove, count and set aside in one commit; drop some claims whose window is over."""
     fates: list[tuple[Any, ...]] = [
-        (e.seq, "stored", e.received_at - e.timestamp > _LATE, e.is_bot) for e in stored
+        (e.seq, True, e.received_at - e.timestamp > _LATE, e.is_bot, None) for e in stored
     ]
-    fates += [(q.queued.seq, "quarantined", False, False, q.reason) for q in quarantined]
+    fates += [(q.queued.seq, False, False, False, q.reason) for q in quarantined]
     document = orjson.dumps(fates).decode()
     newest = max(
         (*(e.received_at for e in stored), *(q.queued.arrival.received_at for q in quarantined)),

@@ -1,0 +1,313 @@
+"""The embedded queue: what is acknowledged is durable, once, and counted."""
+
+import asyncio
+import sqlite3
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plugins import ingest_spool
+from plugins.ingest_spool.adapter import Spool
+from plugins.ingest_spool.settings import SpoolSettings
+from service_core.extension import load
+from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Quarantined, Queued, Reason
+from service_core.intake.ports import Offer, QueueFailed
+from service_core.kernel.errors import StartupError
+
+NOON = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
+WORKSPACE, OTHER, KEY = uuid4(), uuid4(), uuid4()
+
+
+def arrival(event_id: str = "order_1", *, at: datetime = NOON, workspace: UUID = WORKSPACE, **given) -> Arrival:
+    return Arrival(
+        **{
+            "workspace_id": workspace,
+            "key_id": KEY,
+            "channel": Channel.TRACK,
+            "event_id": event_id,
+            "claimed": True,
+            "received_at": at,
+            "body": b'{"event":"purchase","user_id":"u"}',
+            "user_agent": "Mozilla/5.0",
+            "address": "203.0.113.7",
+            "headers": {"accept-language": "de"},
+        }
+        | given
+    )
+
+
+def stored(queued: Queued, **given) -> Event:
+    a = queued.arrival
+    return Event(
+        **{
+            "event_id": a.event_id,
+            "event_name": "purchase",
+            "timestamp": a.received_at,
+            "received_at": a.received_at,
+            "visitor_id": "v",
+            "session_id": "s",
+            "workspace_id": a.workspace_id,
+            "seq": queued.seq,
+        }
+        | given
+    )
+
+
+@asynccontextmanager
+async def spool(folder: Path, **given):
+    queue = Spool(SpoolSettings(url="spool:///ingest.db", path=folder / "ingest.db", **given))
+    await queue.start()
+    try:
+        yield queue
+    finally:
+        await queue.aclose()
+
+
+async def only_row(queue: Spool, workspace: UUID = WORKSPACE) -> LedgerRow:
+    (row,) = await queue.ledger(workspace, NOON - timedelta(days=40), NOON + timedelta(days=40))
+    return row
+
+
+async def test_an_accepted_event_comes_out_as_it_went_in(tmp_path: Path) -> None:
+    sent = arrival("ürder_\x00_1", user_agent="Ä", body=b' {"event":"x"} ')
+    bare = arrival("b", claimed=False, user_agent=None, address=None, headers={})
+    async with spool(tmp_path) as queue:
+        assert await queue.offer(sent) is Offer.QUEUED
+        assert await queue.offer(bare) is Offer.QUEUED
+        first, second = await queue.take(10)
+    assert (first.arrival, second.arrival) == (sent, bare)
+    assert first.seq < second.seq
+
+
+async def test_fifty_offers_of_one_id_give_one_success_and_forty_nine_duplicates(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        answers = await asyncio.gather(*(queue.offer(arrival()) for _ in range(50)))
+        assert sorted(answers) == [Offer.DUPLICATE] * 49 + [Offer.QUEUED]
+        assert len(await queue.take(100)) == 1
+        row = await only_row(queue)
+    assert (row.received, row.duplicate, row.in_flight, row.balanced) == (50, 49, 1, True)
+
+
+async def test_two_processes_claim_one_id_once(tmp_path: Path) -> None:
+    async with spool(tmp_path) as one, spool(tmp_path) as two:
+        answers = await asyncio.gather(
+            *(queue.offer(arrival(f"e{i}")) for i in range(200) for queue in (one, two))
+        )
+    assert answers.count(Offer.QUEUED) == answers.count(Offer.DUPLICATE) == 200
+
+
+async def test_the_same_id_in_two_workspaces_is_two_events(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        assert await queue.offer(arrival()) is Offer.QUEUED
+        assert await queue.offer(arrival(workspace=OTHER)) is Offer.QUEUED
+
+
+async def test_a_generated_id_is_never_a_duplicate(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        assert await queue.offer(arrival(claimed=False)) is Offer.QUEUED
+        assert await queue.offer(arrival(claimed=False)) is Offer.QUEUED
+
+
+async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) -> None:
+    week = timedelta(days=7)
+    async with spool(tmp_path) as queue:
+        offers = [
+            await queue.offer(arrival(at=NOON + later))
+            for later in (timedelta(0), week - timedelta(seconds=1), week, week + timedelta(seconds=1), 2 * week)
+        ]
+    assert offers == [Offer.QUEUED, Offer.DUPLICATE, Offer.DUPLICATE, Offer.QUEUED, Offer.DUPLICATE]
+
+
+async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(90)))
+        await queue.offer(arrival("later", at=NOON + timedelta(days=8)))
+        await queue.settle([stored(q) for q in await queue.take(100)], [])
+    with sqlite3.connect(tmp_path / "ingest.db") as file:
+        assert file.execute("SELECT event_id FROM claim").fetchall() == [("later",)]
+    file.close()
+
+
+async def test_the_ledger_balances_through_every_state(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(5)))
+        await queue.offer(arrival("e0"))
+        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.NO_BODY, NOON)
+        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.INVALID_JSON, NOON)
+        await queue.offer(arrival("e5"))
+        bot, late, poison, *rest = await queue.take(10)
+        await queue.settle(
+            [stored(bot, is_bot=True), stored(late, timestamp=NOON - timedelta(hours=25)), stored(rest[0])],
+            [Quarantined(poison, "bad")],
+        )
+        row = await only_row(queue)
+        assert row.rejected_by_reason == {Reason.NO_BODY: 1, Reason.INVALID_JSON: 1}
+        assert (row.received, row.stored, row.duplicate, row.quarantined, row.in_flight) == (9, 3, 1, 1, 2)
+        assert (row.late, row.bots, row.balanced) == (1, 1, True)
+        assert row.hour == NOON.replace(minute=0)
+
+
+async def test_settling_twice_counts_once(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await queue.offer(arrival())
+        (waiting,) = await queue.take(10)
+        await queue.settle([stored(waiting)], [])
+        await queue.settle([stored(waiting)], [])
+        row = await only_row(queue)
+    assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
+
+
+async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await queue.offer(arrival())
+        (waiting,) = await queue.take(10)
+        await queue.settle([], [Quarantined(waiting, "no number")])
+        assert await queue.take(10) == []
+        assert await queue.replay(WORKSPACE) == 1
+        assert await queue.take(10) == [waiting]
+        row = await only_row(queue)
+    assert (row.quarantined, row.in_flight, row.balanced) == (0, 1, True)
+
+
+async def test_a_rejection_alone_is_durable_within_a_second(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue, spool(tmp_path) as reader, asyncio.timeout(1):
+        await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.RATE_LIMITED, NOON)
+        while not await reader.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON):
+            await asyncio.sleep(0.01)
+
+
+async def test_the_sequence_is_never_given_twice(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await queue.offer(arrival("a"))
+        (first,) = await queue.take(1)
+        await queue.settle([stored(first)], [])
+    async with spool(tmp_path) as queue:
+        await queue.offer(arrival("b"))
+        (second,) = await queue.take(1)
+    assert second.seq > first.seq
+
+
+async def test_a_failed_commit_keeps_nothing_frees_the_claims_and_the_next_one_works(tmp_path: Path) -> None:
+    async with spool(tmp_path, busy_seconds=0.05) as queue:
+        with sqlite3.connect(tmp_path / "ingest.db", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            failures = await asyncio.gather(
+                *(queue.offer(arrival(f"e{i}")) for i in range(20)), return_exceptions=True
+            )
+            other.execute("ROLLBACK")
+        other.close()
+        assert {type(f) for f in failures} == {QueueFailed}
+        again = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in range(20)))
+        assert set(again) == {Offer.QUEUED}
+        assert (await only_row(queue)).received == 20
+
+
+async def test_a_text_no_file_can_keep_fails_alone(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        good, bad = await asyncio.gather(
+            queue.offer(arrival("good")), queue.offer(arrival("\ud800")), return_exceptions=True
+        )
+    assert good is Offer.QUEUED
+    assert isinstance(bad, QueueFailed)
+
+
+async def test_beyond_the_bound_an_offer_fails_at_once(tmp_path: Path) -> None:
+    async with spool(tmp_path, bound=10) as queue:
+        answers = await asyncio.gather(
+            *(queue.offer(arrival(f"e{i}")) for i in range(15)), return_exceptions=True
+        )
+    assert [isinstance(a, QueueFailed) and a.detail for a in answers] == [False] * 10 + ["queue"] * 5
+
+
+async def test_what_is_pending_at_the_end_is_made_durable(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        pending = [asyncio.create_task(queue.offer(arrival(f"e{i}"))) for i in range(300)]
+        await asyncio.sleep(0)
+    assert {await p for p in pending} == {Offer.QUEUED}
+
+
+async def test_the_state_tells_how_far_behind_the_queue_is(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        empty = await queue.state()
+        assert (empty.waiting, empty.oldest_received_at) == (0, None)
+        await queue.offer(arrival("a"))
+        await queue.offer(arrival("b", at=NOON + timedelta(minutes=1)))
+        behind = await queue.state()
+        assert (behind.waiting, behind.oldest_received_at) == (2, NOON)
+
+
+async def test_the_ledger_is_asked_by_whole_hours_and_by_workspace(tmp_path: Path) -> None:
+    async with spool(tmp_path) as queue:
+        await queue.offer(arrival())
+        await queue.offer(arrival(workspace=OTHER))
+        hour = NOON.replace(minute=0)
+        assert len(await queue.ledger(WORKSPACE, hour, NOON)) == 1
+        assert await queue.ledger(WORKSPACE, NOON, NOON + timedelta(hours=1)) == []
+        assert await queue.ledger(WORKSPACE, hour - timedelta(hours=1), hour) == []
+
+
+def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
+    registry = load([("spool", ingest_spool)], discover=False)
+    assert isinstance(registry.open("queue", "spool:///ingest.db?bound=5", folder=tmp_path), Spool)
+    with pytest.raises(StartupError, match="bond"):
+        registry.open("queue", "spool:///ingest.db?bond=5", folder=tmp_path)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=150)),
+            st.tuples(st.just("reject"), st.sampled_from(list(Reason))),
+            st.tuples(st.just("settle"), st.integers(1, 5)),
+            st.tuples(st.just("quarantine"), st.integers(1, 2)),
+            st.tuples(st.just("replay"), st.none()),
+            st.tuples(st.just("reopen"), st.none()),
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
+    async def play() -> None:
+        folder = tmp_path_factory.mktemp("spool")
+        queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+        await queue.start()
+        known: set[int] = set()
+        received = duplicate = 0
+        for what, how in steps:
+            if what == "offer":
+                answers = await asyncio.gather(*(queue.offer(arrival(f"e{i}")) for i in how))
+                assert answers.count(Offer.QUEUED) == len(set(how) - known)
+                known |= set(how)
+                received += len(how)
+                duplicate += answers.count(Offer.DUPLICATE)
+            elif what == "reject":
+                await queue.reject(WORKSPACE, KEY, Channel.TRACK, how, NOON)
+                received += 1
+            elif what == "settle":
+                await queue.settle([stored(q) for q in await queue.take(how)], [])
+            elif what == "quarantine":
+                await queue.settle([], [Quarantined(q, "r") for q in await queue.take(how)])
+            elif what == "replay":
+                await queue.replay(WORKSPACE)
+            else:
+                await queue.aclose()
+                queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+                await queue.start()
+            rows = await queue.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)
+            assert all(row.balanced for row in rows)
+        await queue.aclose()
+        queue = Spool(SpoolSettings(url="spool:///x", path=folder / "x.db"))
+        rows = await queue.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)
+        assert (sum(r.received for r in rows), sum(r.duplicate for r in rows)) == (received, duplicate)
+        assert all(row.balanced for row in rows)
+        await queue.aclose()
+
+    asyncio.run(play())
+
+
