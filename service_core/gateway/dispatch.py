@@ -1,0 +1,182 @@
+"""The one door: every request of every host walks the same checks in the same order (contract 2.1).
+
+credential -> request budget -> path -> method -> mutation budget -> scope -> workspace -> body and
+parameters -> resource of the path -> rules of the domain. What goes wrong on the way is a `Refusal`;
+anything else that escapes a handler is a fault with an id, and the log holds no message of it.
+"""
+
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+
+from service_core.access.authenticate import Authenticator
+from service_core.access.budgets import Budgets, rate_headers
+from service_core.access.model import Caller, Identity
+from service_core.access.scopes import require_active, require_scope
+from service_core.gateway.bound import Bound
+from service_core.gateway.exchange import Codec, Request, Response
+from service_core.gateway.render import PREFLIGHT, json_response
+from service_core.gateway.routes import Found, Routes
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, TooLarge
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import Budget, Operation, Reply, Surface
+from service_core.kernel.params import body_of, query_of
+
+MAX_BODY: Final = 1_000_000
+"""Bytes of a request body (contract 14). A host keeps at most one byte more."""
+
+_log: Final = logging.getLogger("touchpoint.gateway")
+
+
+@dataclass(slots=True)
+class _Passage:
+    """How far a request has come: what its answer carries, however it ends."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    changing: bool = False
+
+
+class Gateway:
+    """Answers requests from bound operations.
+
+    Args:
+        operations: everything that can be asked.
+        authenticator: header -> identity.
+        budgets: what an identity may still spend.
+        clock: gives the present to callers.
+        codec: JSON in and out.
+    """
+
+    def __init__(
+        self,
+        operations: Iterable[Bound],
+        *,
+        authenticator: Authenticator,
+        budgets: Budgets,
+        clock: Clock,
+        codec: Codec,
+    ) -> None:
+        self._routes = Routes(operations)
+        self._authenticator = authenticator
+        self._budgets = budgets
+        self._clock = clock
+        self._codec = codec
+
+    async def dispatch(self, request: Request) -> Response:
+        """Answer one request; never raises but when it is cancelled."""
+        if request.method == "OPTIONS":
+            return PREFLIGHT
+        found = self._routes.find(request.method, request.path)
+        passage = _Passage()
+        try:
+            reply = await self._reply(request, found, passage)
+            response = json_response(
+                self._codec, reply.status, reply.answer, {**passage.headers, **reply.headers}
+            )
+        except Refusal as refusal:
+            response = self._refused(refusal, found, passage)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
+            response = self._faulted(fault, found, passage)
+        return _bodiless(response) if request.method == "HEAD" else response
+
+    async def _reply(self, request: Request, found: Found, passage: _Passage) -> Reply[Any]:
+        identity = None if _is_public(found) else await self._identified(request, found, passage)
+        if found.bound is None:
+            raise MethodNotAllowed(found.allow) if found.allow else NotFound
+        operation = found.bound.operation
+        if identity is not None:
+            await self._permitted(identity, operation, passage)
+        inputs = self._inputs(operation, request, found.values)
+        who = None if identity is None else Caller(identity.workspace, identity.credential, self._clock())
+        return await found.bound.call(inputs, who)
+
+    async def _identified(self, request: Request, found: Found, passage: _Passage) -> Identity:
+        """Checks 2 and 3: the credential, and its request budget before any path is looked at."""
+        identity = await self._authenticator.authenticate(request.headers.get("authorization"))
+        closed = found.bound is not None and found.bound.operation.budget is Budget.MUTATION
+        allowance = await self._budgets.spend_request(identity, fail_closed=closed)
+        passage.headers.update(rate_headers(allowance))
+        return identity
+
+    async def _permitted(self, identity: Identity, operation: Operation, passage: _Passage) -> None:
+        """Checks 6 and 7: the mutation budget, the scope, and a workspace that is still active."""
+        if operation.budget is Budget.MUTATION:
+            passage.changing = True
+            allowance = await self._budgets.spend_mutation(identity)
+            passage.headers["X-RateLimit-Mutation-Remaining"] = str(allowance.remaining)
+        if operation.scope is not None:
+            require_scope(identity, operation.scope)
+        if operation.budget is Budget.MUTATION:
+            require_active(identity)
+
+    def _inputs(self, operation: Operation, request: Request, values: Mapping[str, str]) -> dict[str, Any]:
+        """Checks 8 and 9: body size, JSON, fields and parameters, then the form of the path."""
+        if len(request.body) > MAX_BODY:
+            raise TooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
+        inputs: dict[str, Any] = {}
+        if operation.query is not None:
+            pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
+            inputs["query"] = query_of(operation.query, pairs)
+        if operation.body is not None:
+            content = self._content(request.body, operation)
+            inputs["body"] = body_of(operation.body, request.body, content)
+        if operation.path_model is not None:
+            try:
+                inputs["path"] = operation.path_model.model_validate(values)
+            except ValidationError:
+                raise NotFound from None
+        return inputs
+
+    def _content(self, body: bytes, operation: Operation) -> Any:
+        if not body and operation.body_optional:
+            return {}
+        try:
+            return self._codec.loads(body)
+        except (ValueError, RecursionError):
+            raise BadRequest("The body must be a JSON object", "invalid_json") from None
+
+    def _refused(self, refusal: Refusal, found: Found, passage: _Passage) -> Response:
+        if found.bound is not None and found.bound.operation.reshape is not None:
+            refusal = found.bound.operation.reshape(refusal)
+        body = refusal.body() | _nothing_done(passage)
+        return json_response(self._codec, refusal.status, body, {**passage.headers, **refusal.headers})
+
+    def _faulted(self, fault: Exception, found: Found, passage: _Passage) -> Response:
+        error_id = str(new_id())
+        name = found.bound.operation.id if found.bound else "routing"
+        # A message may hold a secret or a person's data (SQL errors repeat parameters): only its place is kept.
+        place = "".join(traceback.format_tb(fault.__traceback__))
+        _log.error("fault %s in %s: %s\n%s", error_id, name, _kinds(fault), place)
+        body = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
+        headers = {**passage.headers, "X-Error-Id": error_id}
+        return json_response(self._codec, 500, body | _nothing_done(passage), headers)
+
+
+def _is_public(found: Found) -> bool:
+    """Whether no credential is asked for: unknown root paths, and operations without a scope."""
+    if found.bound is None:
+        return found.surface is Surface.ROOT
+    return found.bound.operation.scope is None
+
+
+def _nothing_done(passage: _Passage) -> dict[str, object]:
+    """What an error of a mutation says besides: neither was it a dry run, nor did anything change."""
+    return {"dry_run": False, "applied": False} if passage.changing else {}
+
+
+def _bodiless(response: Response) -> Response:
+    return replace(
+        response, headers={**response.headers, "Content-Length": str(len(response.body))}, body=b""
+    )
+
+
+def _kinds(fault: BaseException) -> str:
+    """Types of a fault and its causes, the outermost first."""
+    cause = fault.__cause__ or fault.__context__
+    return type(fault).__name__ + (f" from {_kinds(cause)}" if cause else "")

@@ -1,0 +1,48 @@
+"""What passes through the door: a request, a response and the codec between bytes and JSON."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, free of any server.
+
+    Attributes:
+        method: upper case.
+        path: as sent, percent-encoded, without the query string.
+        query: query string as sent.
+        headers: names in lower case.
+        body: at most one byte more than the limit; the rest of a larger body is not kept.
+        client: address of the client, when it is known.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    client: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response; a host writes it as it stands."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """JSON in and out. The core has none of its own: composition chooses a library.
+
+    Attributes:
+        loads: refuses what is no JSON (NaN, lone surrogates, bytes that are not UTF-8) with a `ValueError`.
+        dumps: takes a value and the function that renders what JSON lacks, `gateway.render.plain`.
+    """
+
+    loads: Callable[[bytes], Any]
+    dumps: Callable[[Any, Callable[[Any], Any]], bytes]
