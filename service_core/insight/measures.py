@@ -32,7 +32,7 @@ class Op(StrEnum):
 
 
 Scalar: TypeAlias = str | int | float | bool
-Operand: TypeAlias = Scalar | tuple[Scalar, ...] | None
+Operand: TypeAlias = Scalar | tuple[Scalar | None, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class Predicate:
     event, ``touch.<column>`` in credits, or ``data:<dot.path>`` into ``event_data``. ``a|b`` is the
     first of two columns that is set (``touch.utm_source|touch.attribution_source``), here and
     wherever a plan names a column. A comparison with an absent value is false, except ``neq``,
-    ``not_in`` and ``not_contains``, which are true.
+    ``not_in`` and ``not_contains``, which are true; None among the values of ``in`` and ``not_in``
+    stands for an absent value.
     """
 
     column: str

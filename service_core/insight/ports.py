@@ -178,7 +178,12 @@ class EventName:
 
 @dataclass(frozen=True, slots=True)
 class PropertyKey:
-    """One custom key of one event name: facts over the span (contract 3.6)."""
+    """One custom key of one event name: facts over the span (contract 3.6).
+
+    ``count`` counts the events that have the key, ``distinct_count`` its different values that are
+    not null; ``sample`` is the latest of these. ``type`` is `custom_keys.json_type` of all of them,
+    ``mixed`` when they differ, ``null`` without any.
+    """
 
     event_name: str
     key: str
@@ -190,7 +195,7 @@ class PropertyKey:
 
 @dataclass(frozen=True, slots=True)
 class LiveVisitor:
-    """A visitor of the last minutes: its latest event, and totals over the window of the plan."""
+    """A visitor of the last minutes: its latest event, and totals; ``revenue`` in the scan's currency."""
 
     latest: Event
     pageviews: int
@@ -210,10 +215,16 @@ class EventLog(Protocol):
         """Event names in the span, most frequent first, ties by name."""
 
     async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
-        """Top-level ``event_data`` keys by event name, at most ``limit`` keys per event."""
+        """Custom top-level ``event_data`` keys (`custom_keys`), at most ``limit`` of an event name.
+
+        In order of event name, then count descending, then key.
+        """
 
     async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
-        """Visitors with an event timed in the span and received since, newest ``last_seen`` first."""
+        """Visitors with an event timed in the span and received since, newest ``last_seen`` first.
+
+        Only such events count in what is said of a visitor; ties by visitor id.
+        """
 
     async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event of the workspace; None without any."""
@@ -255,8 +266,8 @@ class Touch:
     ``attribution_medium``, ``channel`` (never absent: a direct touch has ``(direct)``, ``(none)``,
     ``direct``), ``utm_source``, ``utm_medium``, ``utm_campaign``, ``utm_term``, ``utm_content``,
     ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; carried values
-    are not its own) and ``country`` (of its event). Here ``source`` and ``medium`` are the first
-    two, ``campaign``, ``term`` and ``content`` the UTM values.
+    are not its own), ``referrer_host``, ``landing_page`` and ``country`` (of its event). Here
+    ``source`` and ``medium`` are the first two, ``campaign``, ``term`` and ``content`` the UTM values.
     """
 
     timestamp: datetime

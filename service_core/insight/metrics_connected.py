@@ -1,0 +1,162 @@
+"""Metrics of what has to be connected first: ad platforms, subscriptions, costs, postbacks.
+
+They are defined here once; a source that answers their relation makes them available. Until then
+each is unavailable with the reason of `query.sources` (semantics 19.3), never zero.
+"""
+
+from typing import Final
+
+from service_core.insight import metrics_revenue as money
+from service_core.insight.catalog import Additivity, Metric, MetricUnit
+from service_core.insight.dimensions import ADS, MONEY
+from service_core.insight.measures import (
+    Difference,
+    Leaf,
+    Measure,
+    Op,
+    Predicate,
+    Ratio,
+    Relation,
+    count,
+    total,
+)
+from service_core.insight.metrics_traffic import CONVERSIONS
+
+_COUNT: Final = MetricUnit.COUNT
+_CURRENCY: Final = MetricUnit.CURRENCY
+_PER_UNIT: Final = MetricUnit.CURRENCY_PER_UNIT
+_RATIO: Final = MetricUnit.RATIO
+_PER_THOUSAND: Final = 1000
+
+_PRODUCTS: Final = ("product", "provider", "currency")
+_NONE: Final[tuple[str, ...]] = ()
+
+
+def _declare(
+    category: str, dimensions: tuple[str, ...], *rows: tuple[str, str, MetricUnit, Measure, str]
+) -> tuple[Metric, ...]:
+    """Metrics of one category; a quotient is no sum, and a state is no sum over time."""
+    return tuple(
+        Metric(
+            id_,
+            label,
+            unit,
+            category,
+            _additivity(id_, measure),
+            measure,
+            dimensions,
+            text,
+            bounded=id_ in _BOUNDED,
+        )
+        for id_, label, unit, measure, text in rows
+    )
+
+
+_BOUNDED: Final = frozenset({"churn_rate", "trial_conversion_rate", "ctr", "postback_success_rate"})
+_STATES: Final = frozenset({"mrr", "arr", "active_subscriptions"})
+
+
+def _additivity(id_: str, measure: Measure) -> Additivity:
+    if isinstance(measure, Ratio):
+        return Additivity.RATIO
+    return Additivity.SNAPSHOT if id_ in _STATES else Additivity.ADDITIVE
+
+
+def _subscription(column: str) -> Leaf:
+    return total(column, Relation.SUBSCRIPTIONS)
+
+
+def _spend(column: str) -> Leaf:
+    return total(column, Relation.SPEND)
+
+
+def _delivered(status: str) -> Leaf:
+    return count(Relation.DELIVERIES, Predicate("status", value=status))
+
+
+_CHURNED: Final = _subscription("churned_subscriptions")
+_SPEND: Final = _spend("spend")
+_CLAIMED: Final = _spend("conversions")
+_CLAIMED_VALUE: Final = _spend("conversion_value")
+_COGS: Final = total("cogs", Relation.COSTS)
+_SHIPPING_COSTS: Final = total("shipping_costs", Relation.COSTS)
+_GROSS_PROFIT: Final = Difference(money.NET_REVENUE, _COGS)
+_CONTRIBUTION: Final = Difference(Difference(_GROSS_PROFIT, _SHIPPING_COSTS), money.FEES)
+_PROFIT: Final = Difference(_CONTRIBUTION, _SPEND)
+
+SUBSCRIPTION: Final = _declare(
+    "subscription",
+    MONEY,
+    ("mrr", "Monthly recurring revenue", _CURRENCY, _subscription("mrr"), "Price times quantity of active and past-due subscriptions, normalised to a month, at the end of the range."),
+    ("arr", "Annual recurring revenue", _CURRENCY, _subscription("arr"), "Twelve times the monthly recurring revenue."),
+    ("mrr_new", "New MRR", _CURRENCY, _subscription("mrr_new"), "Recurring revenue of new subscriptions."),
+    ("mrr_expansion", "Expansion MRR", _CURRENCY, _subscription("mrr_expansion"), "Recurring revenue gained from upgrades."),
+    ("mrr_contraction", "Contraction MRR", _CURRENCY, _subscription("mrr_contraction"), "Recurring revenue lost to downgrades."),
+    ("mrr_churn", "Churned MRR", _CURRENCY, _subscription("mrr_churn"), "Recurring revenue of subscriptions that ended."),
+    ("mrr_reactivation", "Reactivation MRR", _CURRENCY, _subscription("mrr_reactivation"), "Recurring revenue of subscriptions that came back."),
+    ("subscription_revenue", "Subscription revenue", _CURRENCY, _subscription("revenue"), "Revenue of subscription charges."),
+    ("active_subscriptions", "Active subscriptions", _COUNT, _subscription("active_subscriptions"), "Subscriptions active or past due at the end of the range."),
+    ("new_subscriptions", "New subscriptions", _COUNT, _subscription("new_subscriptions"), "First paid starts of subscriptions."),
+    ("churned_subscriptions", "Churned subscriptions", _COUNT, _CHURNED, "Subscriptions whose last paid period ended."),
+    ("trials_started", "Trials started", _COUNT, _subscription("trials_started"), "Trial starts."),
+    ("trials_converted", "Trials converted", _COUNT, _subscription("trials_converted"), "First paid charges after a trial."),
+    ("failed_payments", "Failed payments", _COUNT, _subscription("failed_payments"), "Failed charges."),
+    ("churn_rate", "Churn rate", _RATIO, Ratio(_CHURNED, _subscription("active_at_start")), "Subscriptions churned in the range, divided by those active at its start."),
+    ("trial_conversion_rate", "Trial conversion rate", _RATIO, Ratio(_subscription("trials_converted"), _subscription("trials_ended")), "Converted trials divided by trials that ended in the range."),
+)  # fmt: skip
+
+ADVERTISING: Final = _declare(
+    "ads",
+    ADS,
+    ("ad_spend", "Ad spend", _CURRENCY, _SPEND, "Spend as the ad platforms report it."),
+    ("platform_conversion_value", "Platform conversion value", _CURRENCY, _CLAIMED_VALUE, "Conversion value one ad platform claims."),
+    ("impressions", "Impressions", _COUNT, _spend("impressions"), "Impressions of ads."),
+    ("clicks", "Clicks", _COUNT, _spend("clicks"), "Clicks on ads."),
+    ("platform_conversions", "Platform conversions", _COUNT, _CLAIMED, "Conversions one ad platform claims."),
+    ("ctr", "Click-through rate", _RATIO, Ratio(_spend("clicks"), _spend("impressions")), "Clicks divided by impressions."),
+    ("platform_roas", "Platform ROAS", _RATIO, Ratio(_CLAIMED_VALUE, _SPEND), "Conversion value a platform claims, divided by its spend."),
+    ("cpc", "Cost per click", _PER_UNIT, Ratio(_SPEND, _spend("clicks")), "Spend divided by clicks."),
+    ("cpm", "Cost per thousand impressions", _PER_UNIT, Ratio(_SPEND, _spend("impressions"), scale=_PER_THOUSAND), "1000 times spend divided by impressions."),
+    ("platform_cpa", "Platform cost per conversion", _PER_UNIT, Ratio(_SPEND, _CLAIMED), "Spend divided by the conversions a platform claims."),
+)  # fmt: skip
+
+ATTRIBUTED_COST: Final = (
+    money.attributed("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.ATTRIBUTED_NET_REVENUE, _SPEND), "Attributed net revenue divided by spend.", ADS),
+    money.attributed("attributed_cpa", "Attributed cost per conversion", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_CONVERSIONS), "Spend divided by attributed conversions.", ADS),
+    money.attributed("attributed_cac", "Attributed cost per new customer", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_NEW_CUSTOMERS), "Spend divided by attributed new customers.", ADS),
+)  # fmt: skip
+
+BLENDED: Final = (
+    *_declare(
+        "blended",
+        _NONE,
+        ("mer", "Marketing efficiency ratio", _RATIO, Ratio(money.NET_REVENUE, _SPEND), "All net revenue divided by all spend."),
+        ("roas", "ROAS", _RATIO, Ratio(money.PAID_NET_REVENUE, _SPEND), "Attributed net revenue of the paid channels under the workspace's default model, divided by spend."),
+        ("margin", "Margin", _RATIO, Ratio(_PROFIT, money.NET_REVENUE), "Profit divided by net revenue."),
+        ("contribution_margin", "Contribution margin", _RATIO, Ratio(_CONTRIBUTION, money.NET_REVENUE), "Contribution profit divided by net revenue."),
+    ),
+    *_declare(
+        "blended",
+        _PRODUCTS,
+        ("cogs", "Cost of goods sold", _CURRENCY, _COGS, "Unit cost and handling of sold minus returned items, at the cost of the day of sale."),
+        ("shipping_costs", "Shipping costs", _CURRENCY, _SHIPPING_COSTS, "What shipping the sold items costs."),
+        ("gross_profit", "Gross profit", _CURRENCY, _GROSS_PROFIT, "Net revenue minus cost of goods sold."),
+        ("contribution_profit", "Contribution profit", _CURRENCY, _CONTRIBUTION, "Gross profit minus shipping costs and fees."),
+    ),
+    *_declare(
+        "blended",
+        _NONE,
+        ("profit", "Profit", _CURRENCY, _PROFIT, "Contribution profit minus spend."),
+        ("cpa", "Cost per conversion", _PER_UNIT, Ratio(_SPEND, CONVERSIONS), "Spend divided by conversions."),
+        ("cac", "Customer acquisition cost", _PER_UNIT, Ratio(_SPEND, money.NEW_CUSTOMERS), "Spend divided by new customers."),
+    ),
+)  # fmt: skip
+
+DELIVERY: Final = _declare(
+    "delivery",
+    ("platform",),
+    ("postbacks_sent", "Postbacks sent", _COUNT, _delivered("sent"), "Postbacks accepted by the ad platform in the range."),
+    ("postbacks_failed", "Postbacks failed", _COUNT, _delivered("failed"), "Postbacks given up in the range."),
+    ("postbacks_skipped", "Postbacks skipped", _COUNT, _delivered("skipped"), "Postbacks skipped in the range, each with its reason."),
+    ("postback_success_rate", "Postback success rate", _RATIO, Ratio(_delivered("sent"), count(Relation.DELIVERIES, Predicate("status", Op.IN, ("sent", "failed")))), "Sent postbacks divided by sent and failed ones."),
+)  # fmt: skip
