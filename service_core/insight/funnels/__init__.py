@@ -1,0 +1,1 @@
+"""Funnels: how far people get through a sequence of events."""

@@ -1,0 +1,38 @@
+"""Steps of a funnel as a request says them (contract 3.11)."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from service_core.insight.event_names import same_as
+from service_core.kernel.errors import BadRequest
+
+FEWEST: Final = 2
+MOST: Final = 5
+
+
+def steps_of(sent: Sequence[str]) -> tuple[str, ...]:
+    """Event names from repeats of a parameter, each a comma list or a JSON array of names.
+
+    Raises:
+        BadRequest: ``invalid_steps``, for anything but 2 to 5 names.
+    """
+    names = [name for text in sent for name in _names(text)]
+    if not FEWEST <= len(names) <= MOST or not all(isinstance(name, str) and name.strip() for name in names):
+        raise BadRequest("steps must contain 2 to 5 event names", "invalid_steps", field="steps")
+    return tuple(name.strip() for name in names)
+
+
+def _names(text: str) -> list[Any]:
+    if text.lstrip().startswith("["):
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return [None]
+        return found if isinstance(found, list) else [None]
+    return text.split(",")
+
+
+def synonyms(steps: Sequence[str]) -> tuple[frozenset[str], ...]:
+    """Per step, the event names that fill it."""
+    return tuple(same_as(name) for name in steps)
