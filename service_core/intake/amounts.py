@@ -1,0 +1,46 @@
+"""Money of a tracked event: ``value``, ``revenue`` or ``amount`` in major units (contract 10.2)."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.kernel.money import to_minor
+
+FIELDS: Final = ("value", "revenue", "amount")
+
+MAX_MINOR: Final = 2**53
+"""A larger amount is no amount of money; sums of stored ones stay far inside 128 bits."""
+
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
+_CURRENCY: Final = re.compile(r"[A-Za-z]{3}")
+_MAX_DIGITS: Final = 64
+
+
+def revenue(properties: Mapping[str, Any], own_currency: str) -> tuple[int | None, str | None]:
+    """Amount in minor units and its currency.
+
+    Args:
+        own_currency: the workspace's, for amounts sent without one.
+
+    Returns:
+        The first field that holds a finite number or a numeric text, negative for a refund, and the
+        currency sent, else ``own_currency``. Without an amount only a currency that was sent.
+    """
+    sent = properties.get("currency")
+    sent = sent.strip() if isinstance(sent, str) else ""
+    named = sent.upper() if _CURRENCY.fullmatch(sent) else None
+    for field in FIELDS:
+        if field in properties and (amount := _decimal(properties[field])) is not None:
+            currency = named or own_currency
+            minor = to_minor(amount, currency)
+            if abs(minor) <= MAX_MINOR:
+                return minor, currency
+    return None, named
+
+
+def _decimal(value: object) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = value.strip() if isinstance(value, str) else repr(value)
+    return Decimal(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else None

@@ -1,0 +1,196 @@
+"""`POST /track` without its transport: what was sent, and who sent it -> the answer (contract 10.1).
+
+A host reads bytes, looks the write key up and calls these in order: `door` before the body is
+read, `judge` on the body, `outcome` on what the queue said. The order of checks lives here alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from service_core.access.authenticate import bearer
+from service_core.access.keys import INGEST_RATE
+from service_core.access.model import Identity
+from service_core.intake.accept import TEXTS, Accepted, accept
+from service_core.intake.model import Arrival, Channel, Reason
+from service_core.intake.ports import Offer
+from service_core.kernel.ids import new_id
+
+MAX_BODY: Final = 256_000
+MAX_KEY: Final = 256
+CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
+"""On every answer of the ingest host (specification)."""
+
+KEPT_HEADERS: Final = frozenset({b"accept-language", b"purpose", b"sec-purpose", b"x-purpose", b"x-moz"})
+"""Request headers the enrichment reads, besides the user agent."""
+
+Decode = Callable[[bytes], Any]
+"""JSON bytes -> value; raises ValueError for anything that is not strict JSON in UTF-8."""
+
+Spend = Callable[[UUID], bool]
+"""Counts one request of a write key; False when its second is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back: ``body`` is the JSON object, None for an empty answer."""
+
+    status: int
+    body: Mapping[str, object] | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request does not become an event; ``reason`` is counted when the key resolved."""
+
+    answer: Answer
+    reason: Reason | None = None
+
+
+class Sent(NamedTuple):
+    """The parts of a request's headers that matter here."""
+
+    key: str | None
+    user_agent: str | None
+    headers: Mapping[str, str]
+
+
+def _refused(status: int, reason: Reason, headers: Mapping[str, str] | None = None) -> Refused:
+    return Refused(Answer(status, {"error": TEXTS[reason]}, headers or {}), reason)
+
+
+PREFLIGHT: Final = Answer(
+    204,
+    None,
+    {
+        "access-control-allow-methods": "POST, OPTIONS",
+        "access-control-allow-headers": "Content-Type, X-API-Key, Authorization",
+    },
+)
+WRONG_METHOD: Final = Answer(405, {"error": "Method not allowed"}, {"allow": "POST, OPTIONS"})
+UNKNOWN_PATH: Final = Answer(404, {"error": "Not found"})
+MISSING_KEY: Final = Refused(
+    Answer(
+        401,
+        {"error": "Missing API key. Please provide X-API-Key header or Authorization Bearer token."},
+    )
+)
+INVALID_KEY: Final = Refused(Answer(401, {"error": "Invalid API key"}))
+REFUSED: Final[Mapping[Reason, Refused]] = {
+    Reason.TOO_LARGE: _refused(413, Reason.TOO_LARGE),
+    Reason.RATE_LIMITED: _refused(429, Reason.RATE_LIMITED, {"retry-after": "1"}),
+    Reason.NO_BODY: _refused(400, Reason.NO_BODY),
+    Reason.INVALID_JSON: _refused(400, Reason.INVALID_JSON),
+    Reason.NO_EVENT_NAME: _refused(400, Reason.NO_EVENT_NAME),
+    Reason.NO_IDENTITY: _refused(400, Reason.NO_IDENTITY),
+}
+
+
+def door(method: str) -> Answer | None:
+    """The answer to a method that is not `POST`; None lets the request in (checks 1 and 2)."""
+    if method == "POST":
+        return None
+    return PREFLIGHT if method == "OPTIONS" else WRONG_METHOD
+
+
+def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Sent:
+    """What the headers say; names are lower case, as ASGI gives them.
+
+    ``X-API-Key`` wins over ``Authorization``, unless it is empty.
+    """
+    key = authorization = user_agent = None
+    kept: dict[str, str] = {}
+    for name, value in raw:
+        if name == b"user-agent":
+            user_agent = value.decode("latin-1")
+        elif name == b"x-api-key":
+            key = value.decode("latin-1").strip()
+        elif name == b"authorization":
+            authorization = value.decode("latin-1")
+        elif name in KEPT_HEADERS:
+            kept[name.decode("ascii")] = value.decode("latin-1")
+    return Sent(key or bearer(authorization), user_agent, kept)
+
+
+def judge(
+    body: bytes | None, key: str | None, identity: Identity | None, *, spend: Spend, decode: Decode
+) -> Accepted | Refused:
+    """Checks 3 to 10, in their order.
+
+    Args:
+        body: as received; None when it was over `MAX_BODY`.
+        key: the write key presented, see `read_headers`.
+        identity: what the key resolves to; also looked up for a body that is too large, so that
+            the ledger counts it.
+        spend: counts the request once it got as far as the rate limit.
+        decode: parses the body.
+    """
+    if body is None:
+        return REFUSED[Reason.TOO_LARGE]
+    if key is None:
+        return MISSING_KEY
+    if identity is None:
+        return INVALID_KEY
+    if not spend(identity.credential.id):
+        return REFUSED[Reason.RATE_LIMITED]
+    if not body or body.isspace():
+        return REFUSED[Reason.NO_BODY]
+    try:
+        document = decode(body)
+    except ValueError:
+        return REFUSED[Reason.INVALID_JSON]
+    verdict = accept(document)
+    return REFUSED[verdict] if isinstance(verdict, Reason) else verdict
+
+
+def arrival(
+    accepted: Accepted,
+    body: bytes,
+    sent: Sent,
+    identity: Identity,
+    *,
+    address: str | None,
+    received_at: datetime,
+) -> Arrival:
+    """The event as the queue keeps it; without an id of the client it gets one of its own."""
+    return Arrival(
+        workspace_id=identity.workspace.id,
+        key_id=identity.credential.id,
+        channel=Channel.TRACK,
+        event_id=accepted.event_id or str(new_id()),
+        claimed=accepted.event_id is not None,
+        received_at=received_at,
+        body=body,
+        user_agent=sent.user_agent,
+        address=address,
+        headers=sent.headers,
+    )
+
+
+def outcome(accepted: Accepted, identity: Identity, offer: Offer) -> Answer:
+    """The answer once the queue has decided (checks 11 and 14)."""
+    if offer is Offer.DUPLICATE:
+        repeat = {"success": False, "error": "Duplicate event detected", "event_id": accepted.event_id}
+        return Answer(200, repeat)
+    return Answer(200, {"success": True, "event": accepted.name, "workspace": identity.workspace.public_id})
+
+
+def not_enqueued(detail: str) -> Refused:
+    """The queue kept nothing; a retry with the same event id is welcome (check 12)."""
+    body = {"error": TEXTS[Reason.ENQUEUE_FAILED], "details": detail}
+    return Refused(Answer(500, body), Reason.ENQUEUE_FAILED)
+
+
+def fault(error_id: UUID) -> Answer:
+    """The handler itself failed; the id leads to its log line (check 13)."""
+    return Answer(
+        500, {"error": "Internal server error", "error_id": str(error_id)}, {"x-error-id": str(error_id)}
+    )
+
+
+def rate_limit(spent: Callable[[str, int, int], Any]) -> Spend:
+    """The second's budget of a write key over fixed windows (`access.windows.FixedWindows.spend`)."""
+    return lambda key_id: bool(spent(str(key_id), INGEST_RATE, 1).allowed)
