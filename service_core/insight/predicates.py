@@ -5,11 +5,13 @@ operand compares as text, by code point. Values that are neither (lists, objects
 number) are absent to the comparison.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from service_core.insight.measures import Op, Scalar
 
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NEGATED: Final = {Op.NEQ: Op.EQ, Op.NOT_IN: Op.IN, Op.NOT_CONTAINS: Op.CONTAINS, Op.IS_NOT_SET: Op.IS_SET}
 _TEXT: Final[Mapping[Op, Callable[[str, str], bool]]] = {
     Op.CONTAINS: lambda value, part: part in value,
@@ -32,21 +34,17 @@ def meets(value: Any, op: Op, operand: Any = None) -> bool:
     """
     if op in _NEGATED:
         return not meets(value, _NEGATED[op], operand)
-    if value is None:
-        return False
-    match op:
-        case Op.IS_SET:
-            return True
-        case Op.IN:
-            return any(meets(value, Op.EQ, one) for one in operand)
-        case Op.BETWEEN:
-            low, high = operand
-            return meets(value, Op.GTE, low) and meets(value, Op.LTE, high)
-        case Op.CONTAINS | Op.STARTS_WITH | Op.ENDS_WITH:
-            text = as_text(value)
-            return text is not None and _TEXT[op](text.lower(), str(as_text(operand)).lower())
-    comparable = _alike(value, operand)
-    return comparable is not None and _ORDER[op](*comparable)
+    if value is None or op is Op.IS_SET:
+        return op is Op.IS_SET and value is not None
+    if op is Op.IN:
+        return any(meets(value, Op.EQ, one) for one in operand)
+    if op is Op.BETWEEN:
+        return meets(value, Op.GTE, operand[0]) and meets(value, Op.LTE, operand[1])
+    if op in _TEXT:
+        text = as_text(value)
+        return text is not None and _TEXT[op](text.lower(), str(as_text(operand)).lower())
+    alike = _alike(value, operand)
+    return alike is not None and _ORDER[op](*alike)
 
 
 def as_text(value: Scalar | Any) -> str | None:
@@ -65,9 +63,6 @@ def _alike(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
         return None if text is None else (text, as_text(operand))
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return value, operand
-    try:
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value), operand
-    except (TypeError, ValueError):
-        return None
+    return (value, operand) if isinstance(value, int | float) else None
