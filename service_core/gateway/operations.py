@@ -1,12 +1,13 @@
 """What the service says about itself: health, readiness and its machine-readable description."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
+from service_core.gateway.openapi import describe
 from service_core.gateway.readiness import Readiness
-from service_core.kernel.operations import Budget, Reply, Surface, operation
+from service_core.kernel.operations import Budget, Operation, Reply, Surface, operation
 from service_core.kernel.params import Answer
 
 State = Literal["ok", "degraded"]
@@ -27,11 +28,17 @@ class Ready(Answer):
     newest_event_at: datetime | None
 
 
-@dataclass(frozen=True)
 class Description:
-    """The OpenAPI document of everything that is composed."""
+    """The OpenAPI document of everything that is composed, made when it is first asked for."""
 
-    document: Mapping[str, Any]
+    def __init__(self, operations: Sequence[Operation], public_url: str) -> None:
+        self._operations = operations
+        self._public_url = public_url
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The document, as JSON values."""
+        return describe(self._operations, public_url=self._public_url)
 
 
 @operation("GET /health", scope=None, budget=Budget.NONE, surface=Surface.ROOT, tag="service")

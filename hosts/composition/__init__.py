@@ -1,0 +1,1 @@
+"""Settings -> plugins -> frozen registry -> ports -> bound operations: the only place that sees the container."""

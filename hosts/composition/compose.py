@@ -1,0 +1,132 @@
+"""A deployment put together: the one function hosts and tests start from."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from hosts.composition.binding import bind
+from hosts.composition.codec import CODEC
+from hosts.composition.ports import Ports, running
+from service_core import builtin
+from service_core.access.authenticate import Authenticator
+from service_core.access.budgets import Budgets
+from service_core.access.ports import Directory, RateLimiter
+from service_core.extension import Registry, load
+from service_core.gateway.dispatch import Gateway
+from service_core.gateway.exchange import Request, Response
+from service_core.gateway.operations import Description
+from service_core.gateway.readiness import (
+    Probe,
+    Readiness,
+    cache_probe,
+    limiter_probe,
+    queue_probe,
+    store_probe,
+)
+from service_core.insight.attribution.model import Models
+from service_core.insight.catalog import Catalog
+from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
+from service_core.intake.ports import Devices, EventStore, Geo, IngestQueue
+from service_core.kernel.clock import Clock, system_clock
+from service_core.kernel.settings import Settings
+
+EVENT_PROTOCOLS: Final = (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths)
+"""What the one adapter of the port ``events`` is offered as."""
+
+
+def installed() -> Registry:
+    """The core and every installed plugin.
+
+    Raises:
+        StartupError: a plugin that cannot be used; the message says which and what to do.
+    """
+    return load([("builtin", builtin)])
+
+
+class Service:
+    """A composed deployment. As an async context it starts its ports, and closes them again."""
+
+    def __init__(self, settings: Settings, registry: Registry, ports: Ports, gateway: Gateway) -> None:
+        self.settings: Final = settings
+        self.registry: Final = registry
+        self.ports: Final = ports
+        self._gateway = gateway
+        self._running = AsyncExitStack()
+
+    async def dispatch(self, request: Request) -> Response:
+        """Answer one request."""
+        return await self._gateway.dispatch(request)
+
+    async def __aenter__(self) -> Self:
+        await self._running.enter_async_context(running(self.ports.all()))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._running.aclose()
+
+
+def compose(
+    settings: Settings,
+    folder: Path,
+    *,
+    registry: Registry | None = None,
+    clock: Clock = system_clock,
+    probes: Sequence[Probe] = (),
+) -> Service:
+    """Put a deployment together.
+
+    Args:
+        settings: which adapters, and where.
+        folder: what relative paths in the settings are relative to.
+        registry: what is installed; None reads the environment.
+        clock: gives the present to everything that asks.
+        probes: further things readiness depends on.
+
+    Raises:
+        StartupError: an unknown scheme, or an operation that asks for what nobody provides.
+    """
+    found = registry or installed()
+    ports = Ports(settings, folder, found, clock)
+    offers = _offers(settings, found, ports, probes)
+    gateway = Gateway(
+        [bind(operation, offers) for operation in found.operations],
+        authenticator=Authenticator(ports.workspace, clock),
+        budgets=Budgets(ports.limits, clock),
+        clock=clock,
+        codec=CODEC,
+    )
+    return Service(settings, found, ports, gateway)
+
+
+def _offers(
+    settings: Settings, registry: Registry, ports: Ports, probes: Sequence[Probe]
+) -> Mapping[Any, object]:
+    """Type -> the value a handler that asks for it gets."""
+    return {
+        **dict.fromkeys(EVENT_PROTOCOLS, ports.events),
+        Directory: ports.workspace,
+        RateLimiter: ports.limits,
+        IngestQueue: ports.queue,
+        Geo: ports.geo,
+        Devices: ports.devices,
+        Clock: ports.clock,
+        Settings: settings,
+        Registry: registry,
+        Catalog: registry.catalog,
+        Models: registry.models,
+        Readiness: Readiness([*_probes(ports), *probes], ports.clock),
+        Description: Description(registry.operations, settings.http.public_url),
+    }
+
+
+def _probes(ports: Ports) -> tuple[Probe, ...]:
+    return (
+        store_probe(ports.events, ports.workspace),
+        queue_probe(ports.queue, ports.workspace, ports.clock),
+        limiter_probe(ports.limits),
+        cache_probe(ports.workspace),
+    )

@@ -1,0 +1,46 @@
+"""The container: one provider per port, each built once, when it is first asked for.
+
+A new port is one line here, one in `ports.py` and one in `compose.py`.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from dependency_injector import containers, providers
+
+from service_core.extension import Registry
+from service_core.intake.ports import Place
+from service_core.kernel.clock import Clock
+from service_core.kernel.settings import Settings
+
+
+def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
+    return registry.open(port, url, folder=folder)
+
+
+class Nowhere:
+    """The `Geo` of a deployment without a place database: every place is unknown."""
+
+    def locate(self, address: str) -> Place | None:  # noqa: ARG002 - the port asks with an address
+        """None, for any address."""
+        return None
+
+
+def _open_geo(registry: Registry, folder: Path, url: str) -> Any:
+    return _open(registry, folder, "geo", url) if url else Nowhere()
+
+
+class Container(containers.DeclarativeContainer):
+    """Ports of one deployment. Only this package sees it."""
+
+    settings = providers.Dependency(instance_of=Settings)
+    folder = providers.Dependency(instance_of=Path)
+    registry = providers.Dependency(instance_of=Registry)
+    clock: providers.Dependency[Clock] = providers.Dependency()
+
+    workspace = providers.Singleton(_open, registry, folder, "workspace", settings.provided.storage.workspace)
+    limits = providers.Singleton(_open, registry, folder, "limits", settings.provided.limits.store)
+    queue = providers.Singleton(_open, registry, folder, "queue", settings.provided.ingest.queue)
+    events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
+    geo = providers.Singleton(_open_geo, registry, folder, settings.provided.geo.database)
+    devices = providers.Singleton(_open, registry, folder, "devices", settings.provided.devices.parser)

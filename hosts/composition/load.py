@@ -1,0 +1,114 @@
+"""Settings from ``touchpoint.toml`` and the environment; what is not a setting stops the start."""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
+
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Section, Settings
+
+PREFIX: Final = "TOUCHPOINT_"
+DELIMITER: Final = "__"
+
+
+def load_settings(file: Path | None) -> Settings:
+    """Settings of a deployment: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
+
+    Args:
+        file: the settings file; None for defaults and environment alone.
+
+    Raises:
+        StartupError: the file cannot be read, or it or the environment holds an unknown name or a
+            value that does not fit.
+    """
+    table = {} if file is None else _read(file)
+    names = {".".join(path): f"setting {'.'.join(path)} in {file}" for path in _paths(table)}
+    names |= {_name(variable): f"environment variable {variable}" for variable in _variables(os.environ)}
+    for name, where in names.items():
+        _refuse_unknown(name, where)
+    try:
+        return _Deployment(**table)
+    except ValidationError as fault:
+        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in fault.errors())
+        raise StartupError(f"A setting has a value that does not fit. {wrong}.") from None
+    except SettingsError as fault:
+        raise StartupError(f"{fault}. Lists are written as JSON in an environment variable.") from None
+
+
+def known_names() -> tuple[str, ...]:
+    """Every setting as ``section.name``, in the order of the reference page."""
+    return tuple(
+        f"{section}.{name}"
+        for section, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+        for name in field.annotation.model_fields
+    )
+
+
+class _Deployment(Settings, BaseSettings):
+    """The settings with their sources: the environment wins over what the file says."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter=DELIMITER, extra="forbid", frozen=True
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is the library's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return env_settings, init_settings
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        raise StartupError(
+            f"There is no settings file {file}. Make one with `touchpoint init DIR`."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+        raise StartupError(f"The settings file {file} cannot be read: {fault}.") from None
+
+
+def _paths(table: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """``(section, name)`` of every line, and ``(name,)`` of a line outside of any section."""
+    for section, lines in table.items():
+        if isinstance(lines, Mapping):
+            yield from ((section, name) for name in lines)
+        else:
+            yield (section,)
+
+
+def _variables(environment: Mapping[str, str]) -> Iterable[str]:
+    """Variables meant as settings: with the delimiter, or with a section's name after the prefix."""
+    sections = tuple(f"{PREFIX}{section.upper()}" for section in Settings.model_fields)
+    for variable in environment:
+        if variable.startswith(PREFIX) and (DELIMITER in variable or variable.startswith(sections)):
+            yield variable
+
+
+def _name(variable: str) -> str:
+    return variable.removeprefix(PREFIX).lower().replace(DELIMITER, ".")
+
+
+def _refuse_unknown(name: str, where: str) -> None:
+    known = known_names()
+    if name in known:
+        return
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    advice = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(known)}."
+    if where.startswith("environment"):
+        advice += f" Variables are written {PREFIX}<SECTION>{DELIMITER}<NAME>."
+    raise StartupError(f"Unknown {where}. {advice}")

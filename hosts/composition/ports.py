@@ -1,0 +1,83 @@
+"""The ports of a deployment as plain attributes, and how they are started and closed."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from dependency_injector import providers
+
+from hosts.composition.container import Container
+from service_core.access.ports import Directory, RateLimiter
+from service_core.extension import Registry
+from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
+from service_core.intake.ports import Devices, EventStore, Geo, IngestQueue
+from service_core.kernel.clock import Clock
+from service_core.kernel.settings import Settings
+
+
+class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Protocol):
+    """Everything an adapter of the port ``events`` implements."""
+
+
+class Ports:
+    """The adapters of one deployment, each opened when it is first asked for and then kept.
+
+    A process that needs a few of them, such as the ingest host, opens nothing else.
+    """
+
+    def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
+        self._container = Container(
+            settings=settings, folder=folder, registry=registry, clock=providers.Object(clock)
+        )
+
+    @property
+    def workspace(self) -> Directory:
+        """Workspaces and keys."""
+        return cast(Directory, self._container.workspace())
+
+    @property
+    def limits(self) -> RateLimiter:
+        """Counters of budgets."""
+        return cast(RateLimiter, self._container.limits())
+
+    @property
+    def queue(self) -> IngestQueue:
+        """The durable queue between ingest and the event store."""
+        return cast(IngestQueue, self._container.queue())
+
+    @property
+    def events(self) -> EventDatabase:
+        """The event store, both sides."""
+        return cast(EventDatabase, self._container.events())
+
+    @property
+    def geo(self) -> Geo:
+        """Address to place."""
+        return cast(Geo, self._container.geo())
+
+    @property
+    def devices(self) -> Devices:
+        """User agent to device."""
+        return cast(Devices, self._container.devices())
+
+    @property
+    def clock(self) -> Clock:
+        """The present."""
+        return self._container.clock()
+
+    def all(self) -> tuple[object, ...]:
+        """Every adapter, in the order they are started."""
+        return self.workspace, self.limits, self.queue, self.events, self.geo, self.devices
+
+
+@asynccontextmanager
+async def running(adapters: Iterable[Any]) -> AsyncIterator[None]:
+    """Start adapters in order, and close them in the opposite order, also after a failed start."""
+    async with AsyncExitStack() as stack:
+        for adapter in adapters:
+            if hasattr(adapter, "start"):
+                await adapter.start()
+            if hasattr(adapter, "aclose"):
+                stack.push_async_callback(adapter.aclose)
+        yield
