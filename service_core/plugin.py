@@ -34,6 +34,11 @@ from service_core.insight.catalog import Additivity as Additivity
 from service_core.insight.catalog import Dimension as Dimension
 from service_core.insight.catalog import Metric as Metric
 from service_core.insight.catalog import MetricUnit as MetricUnit
+from service_core.insight.conversions import converts as converts
+from service_core.insight.conversions import is_system as is_system
+from service_core.insight.conversions import standard as standard
+from service_core.insight.custom_keys import is_custom as is_custom
+from service_core.insight.custom_keys import json_type as json_type
 from service_core.insight.event_names import ADD_TO_CART as ADD_TO_CART
 from service_core.insight.event_names import CHECKOUT_STARTED as CHECKOUT_STARTED
 from service_core.insight.event_names import LEAD as LEAD
@@ -54,6 +59,12 @@ from service_core.insight.measures import Relation as Relation
 from service_core.insight.measures import count as count
 from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
+from service_core.insight.orders import CHARGE as CHARGE
+from service_core.insight.orders import REFUND as REFUND
+from service_core.insight.orders import moment as moment
+from service_core.insight.orders import movement as movement
+from service_core.insight.orders import provider as provider
+from service_core.insight.orders import without_repeats as without_repeats
 from service_core.insight.people.traits import IDENTIFY as IDENTIFY
 from service_core.insight.people.traits import text_trait as text_trait
 from service_core.insight.people.traits import traits as traits
@@ -82,6 +93,7 @@ from service_core.insight.ports import Paths as Paths
 from service_core.insight.ports import People as People
 from service_core.insight.ports import PeoplePage as PeoplePage
 from service_core.insight.ports import Person as Person
+from service_core.insight.ports import Profile as Profile
 from service_core.insight.ports import PropertyKey as PropertyKey
 from service_core.insight.ports import QueryTimeout as QueryTimeout
 from service_core.insight.ports import Scan as Scan
@@ -89,6 +101,13 @@ from service_core.insight.ports import Sort as Sort
 from service_core.insight.ports import StoreUnavailable as StoreUnavailable
 from service_core.insight.ports import Touch as Touch
 from service_core.insight.ports import Weighting as Weighting
+from service_core.insight.predicates import meets as meets
+from service_core.insight.stitch import Owners as Owners
+from service_core.insight.stitch import stitch as stitch
+from service_core.insight.stitch import user_id as user_id
+from service_core.insight.touches import Visit as Visit
+from service_core.insight.touches import visits as visits
+from service_core.insight.trailing import trailing as trailing
 from service_core.intake.model import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as COLUMNS
 from service_core.intake.model import PAGE_VIEWS as PAGE_VIEWS
@@ -108,6 +127,7 @@ from service_core.intake.ports import SessionState as SessionState
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import StartupError as StartupError
+from service_core.kernel.money import split as split
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Scope as Scope
 from service_core.kernel.operations import operation as operation

@@ -38,7 +38,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Owners:
     """Every id of a workspace and the person it leads to.
 
     Attributes:
@@ -79,7 +79,7 @@ def user_id(person: str) -> str | None:
     return person.removeprefix(KNOWN) if person.startswith(KNOWN) else None
 
 
-def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Identity:
+def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Owners:
     """Resolve the identities of a workspace.
 
     Args:
@@ -87,14 +87,14 @@ def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Identity:
         revoked: ids of events whose links were removed (semantics 5.9).
     """
     facts = sorted((e for e in events if not e.is_bot and e.event_id not in revoked), key=moment)
-    identity = Identity(names=_names(facts))
+    owners = Owners(names=_names(facts))
     links: defaultdict[str, list[Link]] = defaultdict(list)
     for event in facts:
         if event.strong_id and event.visitor_id != event.strong_id:
-            links[event.visitor_id].append(Link(moment(event), identity.known(event.strong_id)))
-    identity = replace(identity, links=links)
-    joined, conflicts = _joined(facts, identity)
-    return replace(identity, joined=joined, conflicts=conflicts)
+            links[event.visitor_id].append(Link(moment(event), owners.known(event.strong_id)))
+    owners = replace(owners, links=links)
+    joined, conflicts = _joined(facts, owners)
+    return replace(owners, joined=joined, conflicts=conflicts)
 
 
 def previous_id(event: Event) -> str | None:
@@ -118,13 +118,13 @@ def _names(facts: Iterable[Event]) -> dict[str, str]:
     return names
 
 
-def _joined(facts: Iterable[Event], identity: Identity) -> tuple[dict[str, str], frozenset[str]]:
+def _joined(facts: Iterable[Event], owners: Owners) -> tuple[dict[str, str], frozenset[str]]:
     """Who is part of whom by external ids, and the external ids in conflict."""
     carriers: defaultdict[str, set[str]] = defaultdict(set)
     for event in facts:
-        own = identity.person(event)
+        own = owners.person(event)
         for external in _external(event):
-            carriers[external] |= {own, *_matched(event, identity)}
+            carriers[external] |= {own, *_matched(event, owners)}
     joined: dict[str, str] = {}
     conflicts: set[str] = set()
     for externals, persons in _components(carriers):
@@ -142,10 +142,10 @@ def _external(event: Event) -> list[str]:
     return [*ids, f"{MATCHED}:{event.event_id}"] if by_mail else ids
 
 
-def _matched(event: Event, identity: Identity) -> set[str]:
+def _matched(event: Event, owners: Owners) -> set[str]:
     web = event.event_data.get("web_visitor_id")
     by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
-    return identity.everyone(web) if by_mail and isinstance(web, str) else set()
+    return owners.everyone(web) if by_mail and isinstance(web, str) else set()
 
 
 def _components(carriers: Mapping[str, set[str]]) -> list[tuple[set[str], set[str]]]:

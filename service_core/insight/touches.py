@@ -93,7 +93,7 @@ def visits(events: Iterable[Event], person: Callable[[Event], str]) -> Iterator[
 
     Args:
         events: all its events, in any order.
-        person: whose an event is (`stitch.Identity.person`).
+        person: whose an event is (`stitch.Owners.person`).
     """
     campaigns: dict[str, tuple[Any, ...]] = {}
     sessions: dict[tuple[str, str], tuple[Any, ...] | None] = {}

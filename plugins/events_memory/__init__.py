@@ -1,0 +1,18 @@
+"""The event store in memory: the readable reference every other store is tested against."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from service_core.plugin import Adapter, hook
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """``memory://``: nothing is kept when the process ends."""
+    return [Adapter("events", "memory", _open, summary="Events in memory; for tests and trials.")]
+
+
+def _open(_: Any) -> object:
+    from plugins.events_memory.adapter import MemoryEvents
+
+    return MemoryEvents()

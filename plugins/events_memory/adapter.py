@@ -1,0 +1,105 @@
+"""The event store over plain lists."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from plugins.events_memory import grid, log
+from plugins.events_memory.history import History
+from service_core.plugin import (
+    CAMPAIGN_COLUMNS,
+    Aggregate,
+    Event,
+    EventName,
+    EventPage,
+    Events,
+    Grid,
+    LiveVisitor,
+    PropertyKey,
+    Scan,
+    SessionKey,
+    SessionState,
+    moment,
+)
+
+_REPEAT: Final = timedelta(days=7)
+
+
+class MemoryEvents:
+    """Events in memory, every port of the event store on them."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+        self._revoked: set[tuple[UUID, str]] = set()
+
+    async def append(self, events: Sequence[Event]) -> int:
+        """Store a batch; an event id received less than 7 days apart is stored once."""
+        before = len(self._events)
+        for event in events:
+            if not any(_repeats(event, stored) for stored in self._events):
+                self._events.append(event)
+        return len(self._events) - before
+
+    async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
+        """What is stored of these sessions."""
+        found = {key: [e for e in self._events if _session(e) == key] for key in keys}
+        return {key: _state(sorted(events, key=moment)) for key, events in found.items() if events}
+
+    async def maintain(self) -> None:
+        """Nothing to tidy in a list."""
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures by dimensions and buckets."""
+        return grid.aggregate(plan, self._history(plan.scan))
+
+    async def page(self, plan: EventPage) -> Events:
+        """Raw event rows."""
+        return log.page(plan, self._history(plan.scan))
+
+    async def names(self, scan: Scan) -> list[EventName]:
+        """Event names in the span."""
+        return log.names(scan, self._history(scan))
+
+    async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
+        """Custom keys by event name."""
+        return log.properties(scan, limit, self._history(scan))
+
+    async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
+        """Visitors of the last minutes."""
+        return log.live(scan, received_since, limit, self._history(scan))
+
+    async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+        """Timestamps of the first and last event, bots included."""
+        times = [e.timestamp for e in self._events if e.workspace_id == workspace_id]
+        return (min(times), max(times)) if times else None
+
+    def _history(self, scan: Scan) -> History:
+        return History(
+            (e for e in self._events if e.workspace_id == scan.workspace_id),
+            {event_id for workspace, event_id in self._revoked if workspace == scan.workspace_id},
+            scan.conversions,
+            include_bots=scan.include_bots,
+        )
+
+
+def _repeats(event: Event, stored: Event) -> bool:
+    same = (event.workspace_id, event.event_id) == (stored.workspace_id, stored.event_id)
+    return same and abs(event.received_at - stored.received_at) < _REPEAT
+
+
+def _session(event: Event) -> SessionKey:
+    return event.workspace_id, event.visitor_id, event.session_id
+
+
+def _state(events: list[Event]) -> SessionState:
+    """The entry page, the values of the latest event, which inherits them, and the latest campaign."""
+    campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
+    latest = events[-1]
+    return SessionState(
+        landing_page=events[0].landing_page,
+        attribution_source=latest.attribution_source,
+        attribution_medium=latest.attribution_medium,
+        channel=latest.channel,
+        last_campaign=next((values for values in reversed(campaigns) if any(values)), None),
+    )
