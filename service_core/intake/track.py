@@ -19,7 +19,6 @@ from service_core.intake.ports import Offer
 from service_core.kernel.ids import new_id
 
 MAX_BODY: Final = 256_000
-MAX_KEY: Final = 256
 CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
 """On every answer of the ingest host (specification)."""
 
@@ -48,6 +47,14 @@ class Refused:
 
     answer: Answer
     reason: Reason | None = None
+
+
+class Admitted(NamedTuple):
+    """An event for the queue, and what its answer says: the event's name and the workspace's public id."""
+
+    arrival: Arrival
+    name: str
+    workspace: str
 
 
 class Sent(NamedTuple):
@@ -116,66 +123,68 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Sent:
 
 
 def judge(
-    body: bytes | None, key: str | None, identity: Identity | None, *, spend: Spend, decode: Decode
-) -> Accepted | Refused:
+    body: bytes | None,
+    sent: Sent,
+    identity: Identity | None,
+    *,
+    address: str | None,
+    received_at: datetime,
+    spend: Spend,
+    decode: Decode,
+) -> Admitted | Refused:
     """Checks 3 to 10, in their order.
 
     Args:
         body: as received; None when it was over `MAX_BODY`.
-        key: the write key presented, see `read_headers`.
+        sent: what the headers say.
         identity: what the key resolves to; also looked up for a body that is too large, so that
             the ledger counts it.
+        address: of the client.
+        received_at: the present, aware UTC.
         spend: counts the request once it got as far as the rate limit.
         decode: parses the body.
     """
     if body is None:
         return REFUSED[Reason.TOO_LARGE]
-    if key is None:
-        return MISSING_KEY
     if identity is None:
-        return INVALID_KEY
+        return MISSING_KEY if sent.key is None else INVALID_KEY
     if not spend(identity.credential.id):
         return REFUSED[Reason.RATE_LIMITED]
-    if not body or body.isspace():
-        return REFUSED[Reason.NO_BODY]
-    try:
-        document = decode(body)
-    except ValueError:
-        return REFUSED[Reason.INVALID_JSON]
-    verdict = accept(document)
-    return REFUSED[verdict] if isinstance(verdict, Reason) else verdict
-
-
-def arrival(
-    accepted: Accepted,
-    body: bytes,
-    sent: Sent,
-    identity: Identity,
-    *,
-    address: str | None,
-    received_at: datetime,
-) -> Arrival:
-    """The event as the queue keeps it; without an id of the client it gets one of its own."""
-    return Arrival(
+    verdict = _read(body, decode)
+    if isinstance(verdict, Reason):
+        return REFUSED[verdict]
+    arrival = Arrival(
         workspace_id=identity.workspace.id,
         key_id=identity.credential.id,
         channel=Channel.TRACK,
-        event_id=accepted.event_id or str(new_id()),
-        claimed=accepted.event_id is not None,
+        event_id=verdict.event_id or str(new_id()),
+        claimed=verdict.event_id is not None,
         received_at=received_at,
         body=body,
         user_agent=sent.user_agent,
         address=address,
         headers=sent.headers,
     )
+    return Admitted(arrival, verdict.name, identity.workspace.public_id)
 
 
-def outcome(accepted: Accepted, identity: Identity, offer: Offer) -> Answer:
+def _read(body: bytes, decode: Decode) -> Accepted | Reason:
+    """What the body holds (checks 7 to 10)."""
+    if not body or body.isspace():
+        return Reason.NO_BODY
+    try:
+        document = decode(body)
+    except ValueError:
+        return Reason.INVALID_JSON
+    return accept(document)
+
+
+def outcome(admitted: Admitted, offer: Offer) -> Answer:
     """The answer once the queue has decided (checks 11 and 14)."""
     if offer is Offer.DUPLICATE:
-        repeat = {"success": False, "error": "Duplicate event detected", "event_id": accepted.event_id}
-        return Answer(200, repeat)
-    return Answer(200, {"success": True, "event": accepted.name, "workspace": identity.workspace.public_id})
+        event_id = admitted.arrival.event_id
+        return Answer(200, {"success": False, "error": "Duplicate event detected", "event_id": event_id})
+    return Answer(200, {"success": True, "event": admitted.name, "workspace": admitted.workspace})
 
 
 def not_enqueued(detail: str) -> Refused:

@@ -1,0 +1,48 @@
+"""Whose address a request comes from: the connection's, or what a trusted proxy says."""
+
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
+
+
+class ClientAddress:
+    """Finds the client's address; a forwarded one is believed only of the proxies listed.
+
+    Args:
+        trusted: addresses or networks of the proxies in front.
+
+    Raises:
+        ValueError: an entry that is neither.
+    """
+
+    def __init__(self, trusted: Sequence[str] = ()) -> None:
+        self._trusted: tuple[Network, ...] = tuple(ip_network(entry) for entry in trusted)
+
+    def of(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+        """The nearest address that is no trusted proxy; ``peer`` is the connection's.
+
+        ``X-Forwarded-For`` is read from the right: what stands left of the first stranger was
+        written by the stranger.
+        """
+        if not self._trusted or peer is None or not self._trusts(peer):
+            return peer
+        forwarded = ",".join(value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for")
+        for hop in reversed([part.strip() for part in forwarded.split(",")]):
+            if not _is_address(hop):
+                return peer
+            if not self._trusts(hop):
+                return hop
+            peer = hop
+        return peer
+
+    def _trusts(self, address: str) -> bool:
+        return _is_address(address) and any(ip_address(address) in network for network in self._trusted)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
