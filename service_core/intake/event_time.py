@@ -23,7 +23,7 @@ def event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
     """
     if sent is None or sent == "":
         return received_at, NONE
-    instant = _instant(sent)
+    instant = instant_of(sent)
     if instant is None or instant < _EARLIEST:
         return received_at, REPLACED
     if instant > received_at:
@@ -31,7 +31,8 @@ def event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
     return instant, NONE
 
 
-def _instant(sent: object) -> datetime | None:
+def instant_of(sent: object) -> datetime | None:
+    """The instant a client wrote, in UTC; None when it cannot be read."""
     try:
         if isinstance(sent, str):
             text = sent.strip()

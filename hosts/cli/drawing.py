@@ -1,0 +1,80 @@
+"""Tables and small charts for the terminal."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+_EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+_HEIGHT: Final = 6
+
+
+def bars(values: Sequence[float]) -> list[str]:
+    """Columns of equal width as `_HEIGHT` lines of text, the top line first."""
+    top = max(values, default=0) or 1
+    eighths = [round(value / top * _HEIGHT * 8) for value in values]
+    return [
+        "".join(_EIGHTHS[min(8, max(0, e - 8 * row))] for e in eighths) for row in reversed(range(_HEIGHT))
+    ]
+
+
+def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo) -> RenderableType:
+    """A column chart over time with its highest value and its first and last bucket.
+
+    Args:
+        title: what is drawn.
+        starts: UTC start of each bucket.
+        values: one value per bucket; None is drawn as nothing.
+        zone: zone the labels are written in.
+    """
+    if not values:
+        return Text(f"{title}: no buckets in the range", style="dim")
+    wide = [value for value in values for _ in range(2 if len(values) <= 40 else 1)]
+    first, last = (f"{start.astimezone(zone):%b %d %H:%M}" for start in (starts[0], starts[-1]))
+    axis = first + last.rjust(max(len(wide) - len(first), len(last) + 2))
+    return Group(
+        Text(f"{title} (highest {number(max(values))})", style="bold"),
+        *(Text(line, style="cyan") for line in bars(wide)),
+        Text(axis, style="dim"),
+    )
+
+
+def ranking(title: str, rows: Sequence[tuple[str, float, float]]) -> Table:
+    """A table of names with a count, a bar and a share.
+
+    Args:
+        title: heading.
+        rows: (name, count, percentage), highest first.
+    """
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), show_header=False
+    )
+    table.add_column(overflow="ellipsis", max_width=44, no_wrap=True)
+    table.add_column(justify="right")
+    table.add_column(style="cyan")
+    table.add_column(justify="right", style="dim")
+    top = max((count for _, count, _ in rows), default=0) or 1
+    for name, count, share in rows:
+        table.add_row(Text(name), number(count), "█" * max(1, round(count / top * 16)), f"{share:.1f} %")
+    return table
+
+
+def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
+    """Names and values side by side."""
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), show_header=False
+    )
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    for name, value in pairs:
+        table.add_row(name, value)
+    return table
+
+
+def number(value: float) -> str:
+    """A number as people read it: groups of three, at most three decimals."""
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
