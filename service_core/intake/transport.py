@@ -1,0 +1,57 @@
+"""How an event came: kind of sender and end user's address (specification, ingest; contract 10.2)."""
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from service_core.intake.model import Channel
+
+API: Final = "api"
+BROWSER: Final = "browser"
+MOBILE_APP: Final = "mobile_app"
+WEB: Final = "web"
+
+_BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTokens:
+    """Parts of a ``User-Agent`` that name the project's own clients, lower case."""
+
+    mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
+    server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
+
+    def source(self, channel: Channel, user_agent: str | None) -> str:
+        """The transport column: `MOBILE_APP`, `API`, `BROWSER`, or `WEB` for the browser batch."""
+        if channel is Channel.BATCH:
+            return WEB
+        agent = (user_agent or "").lower()
+        if any(token in agent for token in self.mobile):
+            return MOBILE_APP
+        if any(token in agent for token in self.server):
+            return API
+        return BROWSER if any(token in agent for token in _BROWSERS) else API
+
+
+def end_user_address(sent: object, connection: str | None, source: str) -> str | None:
+    """The end user's IP address.
+
+    Args:
+        sent: the ``ip`` of the body; ``0`` records none, an invalid one is ignored.
+        connection: address of the connection; it stands in, except for `API` events.
+        source: the transport column.
+    """
+    if sent is not None and not isinstance(sent, bool) and str(sent).strip() == "0":
+        return None
+    own = _address(sent) if isinstance(sent, str) else None
+    return own or (_address(connection) if connection and source != API else None)
+
+
+def _address(text: str) -> str | None:
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return str(address).partition("%")[0]
