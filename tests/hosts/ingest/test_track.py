@@ -1,0 +1,358 @@
+"""`POST /track` as contract 10.1 says it: the order of checks, the exact texts, what is counted."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import orjson
+import pytest
+
+from hosts.ingest import body as body_module
+from hosts.ingest.address import ClientAddress
+from hosts.ingest.app import Door, ingest_app
+from service_core.access.authenticate import Authenticator
+from service_core.access.model import Credential, CredentialKind, Identity, Workspace
+from service_core.access.windows import FixedWindows
+from service_core.intake.model import Arrival, Reason
+from service_core.intake.ports import Offer, QueueFailed
+from service_core.intake.track import rate_limit
+from service_core.kernel.ids import digest
+
+NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
+KEY, OTHER_KEY, ASLEEP = "dk_" + "a" * 32, "dk_" + "b" * 32, "dk_" + "c" * 32
+GOOD = b'{"event":"purchase","user_id":"u","event_id":"order_1"}'
+
+
+def identity(*, active: bool = True) -> Identity:
+    workspace = Workspace(
+        id=uuid4(), public_id="k3Jx9QmZ2aPr", name="W", domain=None, timezone="UTC", currency="USD",
+        plan="unlimited", active=active, created_at=NOW, secret=b"s",
+    )  # fmt: skip
+    credential = Credential(
+        id=uuid4(), workspace_id=workspace.id, kind=CredentialKind.WRITE, name="W", scopes=frozenset(),
+        rate_limit=1000, hint="", created_at=NOW,
+    )  # fmt: skip
+    return Identity(credential, workspace)
+
+
+class Keys:
+    """A directory that knows three write keys and counts how often it is asked."""
+
+    def __init__(self):
+        self.asked = 0
+        self.known = {
+            digest(KEY): identity(), digest(OTHER_KEY): identity(), digest(ASLEEP): identity(active=False),
+        }  # fmt: skip
+
+    async def identify(self, key_digest):
+        self.asked += 1
+        return self.known.get(key_digest)
+
+    def generation(self):
+        return 0
+
+
+class Queue:
+    """A queue in memory that can be told to fail."""
+
+    def __init__(self):
+        self.arrivals: list[Arrival] = []
+        self.rejected: list[Reason] = []
+        self.fault: Exception | None = None
+
+    async def offer(self, arrival):
+        if self.fault:
+            raise self.fault
+        if arrival.claimed and any(
+            (a.workspace_id, a.event_id) == (arrival.workspace_id, arrival.event_id) for a in self.arrivals
+        ):
+            return Offer.DUPLICATE
+        self.arrivals.append(arrival)
+        return Offer.QUEUED
+
+    async def reject(self, _workspace, _key, _channel, reason, _at):
+        self.rejected.append(reason)
+
+
+class Host:
+    """The ingest host around a queue in memory, with a clock that stands still."""
+
+    def __init__(self, others=None, **door):
+        self.queue, self.keys, self.now = Queue(), Keys(), NOW
+        windows = FixedWindows(lambda: self.now)
+        self.door = Door(
+            queue=self.queue,
+            authenticator=Authenticator(self.keys, lambda: self.now),
+            spend=rate_limit(windows.spend),
+            clock=lambda: self.now,
+            **door,
+        )
+        self.app = ingest_app(self.door, others)
+
+    async def ask(
+        self, body=GOOD, *, method="POST", path="/track", key=KEY, headers=(), client=("192.0.2.1", 5)
+    ):
+        sent = [(b"x-api-key", key.encode())] if key is not None else []
+        sent += [(name.encode(), value.encode("latin-1")) for name, value in headers]
+        parts = body if isinstance(body, list) else [body]
+        waiting = [
+            {"type": "http.request", "body": part, "more_body": n < len(parts)}
+            for n, part in enumerate(parts, 1)
+        ]
+        out = []
+
+        async def receive():
+            return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+
+        async def send(message):
+            out.append(message)
+
+        scope = {"type": "http", "method": method, "path": path, "headers": sent, "client": client}
+        await self.app(scope, receive, send)
+        self.unread = len(waiting)
+        if not out:
+            return None
+        start, rest = out
+        names = {name.decode(): value.decode() for name, value in start["headers"]}
+        assert names["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in names
+        return start["status"], orjson.loads(rest["body"]) if rest["body"] else None, names
+
+
+@pytest.fixture
+def host():
+    return Host()
+
+
+def refused(status, text, **more):
+    return status, {"error": text, **more}
+
+
+MISSING = refused(401, "Missing API key. Please provide X-API-Key header or Authorization Bearer token.")
+INVALID = refused(401, "Invalid API key")
+TOO_LARGE = refused(413, "Payload too large. Maximum size is 256KB.")
+LIMITED = refused(429, "Rate limit exceeded. Maximum 1000 requests per second.")
+NO_BODY = refused(400, "Request body is required")
+BAD_JSON = refused(400, "Invalid JSON in request body")
+NO_NAME = refused(400, "Event name is required (event or event_name field)")
+NO_IDENTITY = refused(400, "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id")
+
+
+async def test_an_event_is_answered_with_its_name_and_the_public_id_of_the_workspace(host):
+    status, body, headers = await host.ask()
+    assert (status, body) == (200, {"success": True, "event": "purchase", "workspace": "k3Jx9QmZ2aPr"})
+    assert headers["content-type"] == "application/json"
+    (kept,) = host.queue.arrivals
+    assert (kept.body, kept.event_id, kept.claimed, kept.received_at) == (GOOD, "order_1", True, NOW)
+
+
+async def test_a_preflight_is_answered_before_anything_else(host):
+    status, body, headers = await host.ask(b"x" * 300_000, method="OPTIONS", key=None)
+    assert (status, body) == (204, None)
+    assert headers["access-control-allow-headers"] == "Content-Type, X-API-Key, Authorization"
+    assert headers["access-control-allow-methods"] == "POST, OPTIONS"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "HEAD"])
+async def test_another_method_is_refused_even_without_a_key(host, method):
+    assert (await host.ask(method=method, key=None))[:2] == refused(405, "Method not allowed")
+
+
+@pytest.mark.parametrize("path", ["/", "/track/", "/Track", "/v1/track"])
+async def test_another_path_is_not_found(host, path):
+    assert (await host.ask(path=path))[:2] == refused(404, "Not found")
+
+
+async def test_another_path_goes_to_the_application_behind_when_there_is_one():
+    async def others(scope, _receive, send):
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 299,
+                "headers": [(b"access-control-allow-origin", b"*")],
+            }
+        )
+        await send({"type": "http.response.body", "body": b""})
+
+    host = Host(others)
+    assert (await host.ask(path="/batch"))[0] == 299
+    assert (await host.ask())[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "counted"),
+    [
+        ({"body": b"x" * 256_001, "key": None}, TOO_LARGE, []),
+        ({"body": b"x" * 256_001, "key": "wrong"}, TOO_LARGE, []),
+        ({"body": b"x" * 256_001}, TOO_LARGE, [Reason.TOO_LARGE]),
+        ({"body": b" " * 256_000}, NO_BODY, [Reason.NO_BODY]),
+        ({"body": b"", "key": None}, MISSING, []),
+        ({"key": ""}, MISSING, []),
+        ({"key": None, "headers": [("authorization", "Basic abc")]}, MISSING, []),
+        ({"body": b"", "key": "wrong"}, INVALID, []),
+        ({"key": "dk_" + "a" * 300}, INVALID, []),
+        ({"key": "dk_agent_" + "a" * 43}, INVALID, []),
+        ({"key": ASLEEP}, INVALID, []),
+        ({"key": "wrong", "headers": [("authorization", f"Bearer {KEY}")]}, INVALID, []),
+        ({"body": b""}, NO_BODY, [Reason.NO_BODY]),
+        ({"body": b" \n\t"}, NO_BODY, [Reason.NO_BODY]),
+        ({"body": b"{"}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b"[1]"}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b'"text"'}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b'{"event":NaN}'}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b'{"event":"\xff"}'}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b'{"event":"\\ud800"}'}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": '{"event":"a","user_id":"u"}'.encode("utf-16")}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b"[" * 256_000}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b'{"a":' * 51_000}, BAD_JSON, [Reason.INVALID_JSON]),
+        ({"body": b"{}"}, NO_NAME, [Reason.NO_EVENT_NAME]),
+        ({"body": b'{"events":[{"event":"a","user_id":"u"}]}'}, NO_NAME, [Reason.NO_EVENT_NAME]),
+        ({"body": b'{"event":"a","user_id":"u","events":[]}'}, NO_NAME, [Reason.NO_EVENT_NAME]),
+        ({"body": b'{"event":"a"}'}, NO_IDENTITY, [Reason.NO_IDENTITY]),
+        ({"body": b'{"event":"a","user_id":" "}'}, NO_IDENTITY, [Reason.NO_IDENTITY]),
+    ],
+)  # fmt: skip
+async def test_a_refusal_says_the_first_thing_wrong_and_is_counted_when_the_key_is_known(
+    host, given, expected, counted
+):
+    assert (await host.ask(**given))[:2] == expected
+    assert host.queue.rejected == counted
+    assert host.queue.arrivals == []
+
+
+async def test_the_key_may_come_as_a_bearer_token_and_an_empty_header_counts_as_absent(host):
+    bearer = [("authorization", f"bearer {KEY}")]
+    assert (await host.ask(key=None, headers=bearer))[0] == 200
+    assert (await host.ask(key="", headers=bearer))[1]["success"] is False
+
+
+async def test_the_workspace_of_the_key_counts_and_the_one_in_the_body_is_ignored(host):
+    await host.ask(b'{"event":"a","user_id":"u","workspace_id":"other"}', key=OTHER_KEY)
+    (kept,) = host.queue.arrivals
+    assert kept.workspace_id == host.keys.known[digest(OTHER_KEY)].workspace.id
+
+
+async def test_a_repeat_is_a_duplicate_with_status_200(host):
+    await host.ask()
+    status, body, _ = await host.ask()
+    assert (status, body) == (
+        200, {"success": False, "error": "Duplicate event detected", "event_id": "order_1"},
+    )  # fmt: skip
+
+
+async def test_an_event_without_an_id_is_never_a_duplicate(host):
+    for _ in range(2):
+        assert (await host.ask(b'{"event":"a","user_id":"u"}'))[1]["success"] is True
+    assert [a.claimed for a in host.queue.arrivals] == [False, False]
+
+
+async def test_a_key_may_send_a_thousand_requests_in_a_second(host):
+    answers = [await host.ask(b'{"event":"a","user_id":"u"}') for _ in range(1001)]
+    assert [a[0] for a in answers] == [200] * 1000 + [429]
+    assert answers[-1][:2] == LIMITED
+    assert answers[-1][2]["retry-after"] == "1"
+    assert host.queue.rejected == [Reason.RATE_LIMITED]
+    assert (await host.ask(key=OTHER_KEY))[0] == 200
+    host.now += timedelta(seconds=1)
+    assert (await host.ask())[0] == 200
+
+
+async def test_bad_bodies_spend_the_rate_and_unknown_keys_do_not(host):
+    for _ in range(1000):
+        await host.ask(b"{")
+    assert (await host.ask())[0] == 429
+    assert (await host.ask(key="wrong"))[:2] == INVALID
+
+
+@pytest.mark.parametrize("detail", ["queue", "claim"])
+async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accepted(host, detail):
+    host.queue.fault = QueueFailed(detail)
+    status, body, _ = await host.ask()
+    assert (status, body) == refused(500, "Failed to enqueue event", details=detail)
+    assert host.queue.rejected == [Reason.ENQUEUE_FAILED]
+    host.queue.fault = None
+    assert (await host.ask())[1]["success"] is True
+
+
+async def test_a_fault_of_the_handler_is_a_500_with_an_id_in_body_and_header(host, caplog):
+    host.queue.fault = RuntimeError("boom")
+    status, body, headers = await host.ask()
+    assert (status, body["error"]) == (500, "Internal server error")
+    assert body["error_id"] == headers["x-error-id"] == caplog.records[0].error_id
+
+
+async def test_a_body_that_is_too_large_is_read_to_its_end_before_the_answer(host):
+    assert (await host.ask([b"x" * 65_536] * 40))[:2] == TOO_LARGE
+    assert host.unread == 0
+
+
+async def test_reading_a_body_that_is_too_large_has_an_end(host):
+    assert (await host.ask([b"x" * 1_000_000] * 30))[:2] == TOO_LARGE
+    assert host.unread > 0
+
+
+async def test_a_body_in_parts_is_one_body(host):
+    assert (await host.ask([GOOD[:10], b"", GOOD[10:]]))[1]["success"] is True
+    assert host.queue.arrivals[0].body == GOOD
+
+
+async def test_a_client_that_leaves_gets_no_answer_and_sends_no_event(host):
+    scope = {"type": "http", "method": "POST", "path": "/track", "headers": [], "client": None}
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        pytest.fail("nobody reads this")
+
+    await host.app(scope, receive, send)
+    assert host.queue.arrivals == []
+
+
+async def test_a_body_that_does_not_come_is_given_up(host, monkeypatch):
+    monkeypatch.setattr(body_module, "PATIENCE_SECONDS", 0.01)
+    out = []
+
+    async def send(message):
+        out.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/track", "headers": [], "client": None}
+    await host.app(scope, asyncio.Event().wait, send)
+    assert out[0]["status"] == 408
+    assert orjson.loads(out[1]["body"])["error"]
+
+
+async def test_a_body_with_an_encoding_is_taken_as_the_bytes_it_is(host):
+    assert (await host.ask(b"\x1f\x8b\x08" + b"\x00" * 500, headers=[("content-encoding", "gzip")]))[
+        :2
+    ] == BAD_JSON
+
+
+async def test_the_headers_the_enrichment_reads_travel_with_the_event(host):
+    await host.ask(
+        headers=[
+            ("user-agent", "Mozilla/5.0"),
+            ("accept-language", "de"),
+            ("cookie", "x=1"),
+            ("purpose", "prefetch"),
+        ]
+    )
+    (kept,) = host.queue.arrivals
+    assert kept.user_agent == "Mozilla/5.0"
+    assert kept.headers == {"accept-language": "de", "purpose": "prefetch"}
+
+
+async def test_a_forwarded_address_is_believed_of_a_trusted_proxy_only():
+    host = Host(addresses=ClientAddress(["10.0.0.0/8"]))
+    forwarded = [("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.1.1.1")]
+    plain = b'{"event":"a","user_id":"u"}'
+    await host.ask(plain, headers=forwarded, client=("10.0.0.1", 1))
+    await host.ask(plain, headers=forwarded, client=("192.0.2.1", 1))
+    await host.ask(plain, headers=[("x-forwarded-for", "nonsense")], client=("10.0.0.1", 1))
+    assert [a.address for a in host.queue.arrivals] == ["203.0.113.7", "192.0.2.1", "10.0.0.1"]
+
+
+async def test_a_known_key_is_looked_up_once(host):
+    for _ in range(5):
+        await host.ask()
+    assert host.keys.asked == 1
