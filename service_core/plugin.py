@@ -34,6 +34,8 @@ from service_core.insight.catalog import Additivity as Additivity
 from service_core.insight.catalog import Dimension as Dimension
 from service_core.insight.catalog import Metric as Metric
 from service_core.insight.catalog import MetricUnit as MetricUnit
+from service_core.insight.conversions import REFUND_EVENTS as REFUND_EVENTS
+from service_core.insight.conversions import UNPAID as UNPAID
 from service_core.insight.conversions import converts as converts
 from service_core.insight.conversions import is_system as is_system
 from service_core.insight.conversions import standard as standard
@@ -60,7 +62,11 @@ from service_core.insight.measures import count as count
 from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
 from service_core.insight.orders import CHARGE as CHARGE
+from service_core.insight.orders import FREE_ORDERS as FREE_ORDERS
 from service_core.insight.orders import REFUND as REFUND
+from service_core.insight.orders import REPEAT as REPEAT
+from service_core.insight.orders import TRACKED as TRACKED
+from service_core.insight.orders import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.insight.orders import moment as moment
 from service_core.insight.orders import movement as movement
 from service_core.insight.orders import provider as provider
