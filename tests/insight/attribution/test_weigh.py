@@ -72,9 +72,9 @@ def test_without_a_touch_in_the_window_nothing_is_credited():
     assert share("time_decay") == []
 
 
-paths = st.lists(st.tuples(st.floats(-5, 400), st.booleans()), max_size=8).map(
-    lambda path: sorted(path, reverse=True)
-)
+paths = st.lists(
+    st.tuples(st.integers(-100, 9600).map(lambda hours: hours / 24), st.booleans()), max_size=8
+).map(lambda path: sorted(path, reverse=True))
 
 
 @given(st.sampled_from(sorted(RULES)), paths, st.integers(0, 10**9))
