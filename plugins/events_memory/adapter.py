@@ -5,21 +5,32 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from plugins.events_memory import grid, log
+from plugins.events_memory import cohorts, funnel, grid, log, paths, people
 from plugins.events_memory.history import History
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
     Aggregate,
+    CohortPlan,
+    CohortTable,
+    ConversionSet,
     Event,
     EventName,
     EventPage,
     Events,
+    FunnelPlan,
+    FunnelTable,
     Grid,
     LiveVisitor,
+    Path,
+    PathPlan,
+    PeoplePage,
+    Person,
+    Profile,
     PropertyKey,
     Scan,
     SessionKey,
     SessionState,
+    Touch,
     moment,
 )
 
@@ -74,12 +85,57 @@ class MemoryEvents:
         times = [e.timestamp for e in self._events if e.workspace_id == workspace_id]
         return (min(times), max(times)) if times else None
 
+    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+        """A page of persons and the number of all."""
+        return people.page(plan, self._history(plan.scan))
+
+    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+        """The person an id belongs to."""
+        return people.resolve(any_id, self._lasting(workspace_id, include_bots=True))
+
+    async def profile(self, workspace_id: UUID, person: str) -> Profile:
+        """Ids and traits of a person."""
+        return people.profile(person, self._lasting(workspace_id))
+
+    async def history(self, scan: Scan, person: str) -> list[Event]:
+        """Every event of a person in the span."""
+        return people.events_of(person, scan, self._history(scan))
+
+    async def touches(self, scan: Scan, person: str) -> list[Touch]:
+        """The person's touches in the span."""
+        return people.touches(person, scan, self._history(scan))
+
+    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
+        """Remove the identity links an event made."""
+        self._revoked.add((workspace_id, event_id))
+
+    async def cohorts(self, plan: CohortPlan) -> CohortTable:
+        """Cohort sizes and activity."""
+        return cohorts.cohorts(plan, self._history(plan.scan))
+
+    async def funnel(self, plan: FunnelPlan) -> FunnelTable:
+        """Walk the units through the steps."""
+        return funnel.funnel(plan, self._history(plan.scan))
+
+    async def paths(self, plan: PathPlan) -> list[Path]:
+        """Every different touch path."""
+        return paths.paths(plan, self._history(plan.scan))
+
     def _history(self, scan: Scan) -> History:
+        return self._seen(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)
+
+    def _lasting(self, workspace_id: UUID, *, include_bots: bool = False) -> History:
+        """The history for questions that have no scan, where nothing converts."""
+        return self._seen(
+            workspace_id, ConversionSet(frozenset(), any_revenue=False), include_bots=include_bots
+        )
+
+    def _seen(self, workspace_id: UUID, conversions: ConversionSet, *, include_bots: bool) -> History:
         return History(
-            (e for e in self._events if e.workspace_id == scan.workspace_id),
-            {event_id for workspace, event_id in self._revoked if workspace == scan.workspace_id},
-            scan.conversions,
-            include_bots=scan.include_bots,
+            (event for event in self._events if event.workspace_id == workspace_id),
+            {event_id for workspace, event_id in self._revoked if workspace == workspace_id},
+            conversions,
+            include_bots=include_bots,
         )
 
 

@@ -1,6 +1,6 @@
 """The rows of the relations, with their columns by name (`insight.measures.Relation`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -45,8 +45,7 @@ class Row:
         Raises:
             ValueError: the relation has no such column.
         """
-        names = [column] if column.startswith(_DATA) else column.split("|")
-        return next((value for value in map(self._value, names) if value is not None), None)
+        return first_set(column, self._value)
 
     def meets(self, predicates: tuple[Predicate, ...]) -> bool:
         """Whether every predicate is met."""
@@ -62,6 +61,12 @@ class Row:
         if event is None:
             raise ValueError(f"no column {name!r} in this relation")
         return event_value(event, column)
+
+
+def first_set(column: str, value: Callable[[str], Any]) -> Any:
+    """The value of a column, or of the first of ``a|b`` that is set."""
+    names = [column] if column.startswith(_DATA) else column.split("|")
+    return next((found for found in map(value, names) if found is not None), None)
 
 
 def event_value(event: Event, column: str) -> Any:

@@ -1,0 +1,127 @@
+"""Persons over a span, who an id belongs to, and what a person did (semantics 5)."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+from plugins.events_memory.history import History, session_of
+from plugins.events_memory.rows import sees, within
+from service_core.plugin import (
+    CHARGE,
+    IDENTIFY,
+    PAGE_VIEWS,
+    Event,
+    PeoplePage,
+    Person,
+    Profile,
+    Scan,
+    Touch,
+    moment,
+    text_trait,
+    traits,
+    user_id,
+)
+
+_SORTS: Final[dict[str, Callable[[Person], Any]]] = {
+    "last_seen": lambda person: person.last_seen,
+    "first_seen": lambda person: person.first_seen,
+    "revenue": lambda person: person.revenue,
+    "events": lambda person: person.events,
+}
+
+
+def page(plan: PeoplePage, history: History) -> tuple[list[Person], int]:
+    """A page of persons with an event in the span, and the number of all."""
+    found = [person for person in _persons(plan.scan, history) if _asked(person, plan)]
+    found.sort(key=lambda person: person.person)
+    found.sort(key=_SORTS[plan.sort], reverse=True)
+    return found[plan.offset : plan.offset + plan.limit], len(found)
+
+
+def _persons(scan: Scan, history: History) -> Iterator[Person]:
+    for key, ever in history.persons.items():
+        events = [event for event in ever if sees(scan, event)]
+        if events:
+            yield _person(key, ever, events, scan, history)
+
+
+def _person(key: str, ever: list[Event], events: list[Event], scan: Scan, history: History) -> Person:
+    known = _traits(ever)
+    visits = history.visits.get(key, [])
+    seen = {event.seq for event in events}
+    charges = [f for f in history.movements if f.kind == CHARGE and f.event.seq in seen]
+    return Person(
+        person=key,
+        user_id=user_id(key),
+        visitor_id=events[-1].visitor_id,
+        visitor_ids=tuple(sorted({event.visitor_id for event in events})),
+        email=text_trait(known, "email"),
+        name=text_trait(known, "name"),
+        first_seen=ever[0].timestamp,
+        last_seen=events[-1].timestamp,
+        sessions=len({session_of(event) for event in events}),
+        pageviews=sum(event.event_name in PAGE_VIEWS for event in events),
+        events=len(events),
+        conversions=sum(event.seq in seen for event in history.conversions),
+        orders=len(charges),
+        revenue=sum(f.amount for f in charges if f.event.currency == scan.currency),
+        first_touch=visits[0].touch() if visits else None,
+        latest=events[-1],
+        foreign_money=any(f.event.currency != scan.currency and f.amount for f in charges),
+    )
+
+
+def _asked(person: Person, plan: PeoplePage) -> bool:
+    touch = person.first_touch
+    wanted = (
+        (plan.person, person.person),
+        (plan.identified, person.user_id is not None),
+        (plan.utm_source, touch and touch.utm_source),
+        (plan.utm_campaign, touch and touch.campaign),
+        (plan.country, person.latest.country),
+    )
+    return all(asked is None or asked == value for asked, value in wanted) and _found(person, plan.search)
+
+
+def _found(person: Person, search: str | None) -> bool:
+    if search is None:
+        return True
+    ids = (person.email, person.user_id, *person.visitor_ids)
+    return any(text.lower().startswith(search.lower()) for text in ids if text)
+
+
+def resolve(any_id: str, history: History) -> str | None:
+    """The person of a strong id, else of the latest event with this visitor id, else anonymous id."""
+    if any_id in history.owners.names or any(event.strong_id == any_id for event in history.events):
+        return history.owners.known(any_id)
+    for of in ("visitor_id", "anonymous_id"):
+        events = [event for event in history.events if getattr(event, of) == any_id]
+        if events:
+            return history.person(max(events, key=moment))
+    return None
+
+
+def profile(person: str, history: History) -> Profile:
+    """Ids and traits of a person over all time."""
+    ever = history.persons.get(person, [])
+    external = chain.from_iterable((event.external_ids or {}).items() for event in ever)
+    return Profile(
+        anonymous_ids=tuple(sorted({event.anonymous_id for event in ever if event.anonymous_id})),
+        external_ids=dict(external),
+        traits=_traits(ever),
+    )
+
+
+def events_of(person: str, scan: Scan, history: History) -> list[Event]:
+    """Every event of a person in the span, oldest first."""
+    return [event for event in history.persons.get(person, []) if sees(scan, event)]
+
+
+def touches(person: str, scan: Scan, history: History) -> list[Touch]:
+    """The person's touches in the span, oldest first."""
+    visits = history.visits.get(person, [])
+    return [visit.touch() for visit in visits if within(scan.span, visit.event.timestamp)]
+
+
+def _traits(ever: list[Event]) -> dict[str, Any]:
+    return traits(event.event_data for event in ever if event.event_name == IDENTIFY)
