@@ -1,0 +1,45 @@
+"""The list of commands, and how a refusal looks on a terminal."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hosts.cli import inspecting, keys, serving, setup
+from hosts.cli.options import complaints
+from service_core.kernel.errors import Refusal, StartupError
+
+
+class _Answering(TyperGroup):
+    """Turns what a command refuses into a sentence: exit 2 for the deployment, 1 for the request."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except StartupError as fault:
+            _say(str(fault))
+            raise typer.Exit(2) from None
+        except Refusal as refusal:
+            _say(" ".join(filter(None, (f"{refusal.message}.", refusal.hint))))
+            raise typer.Exit(1) from None
+
+
+def _say(sentence: str) -> None:
+    complaints().print(sentence, style="bold red", markup=False, soft_wrap=True)
+
+
+app = typer.Typer(
+    name="touchpoint",
+    cls=_Answering,
+    help="Self-hosted web analytics, attribution and revenue over one JSON API.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("init")(setup.init)
+app.command("serve")(serving.serve)
+app.command("plugins")(inspecting.plugins)
+app.add_typer(keys.app, name="key")
+app.add_typer(inspecting.config, name="config")

@@ -1,0 +1,50 @@
+"""The deployment a command works on: its settings, its directory and the workspace meant."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import typer
+
+from hosts.composition.compose import Service, compose, installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from service_core.access.model import Workspace
+from service_core.access.ports import Directory
+from service_core.kernel.clock import system_clock
+
+
+def service_of(config: Path) -> Service:
+    """The whole deployment, composed and not started.
+
+    Raises:
+        StartupError: there is no such file, or something in it does not fit.
+    """
+    return compose(load_settings(config), _folder(config))
+
+
+def _folder(config: Path) -> Path:
+    """Relative paths of the settings start where the file lies."""
+    return config.absolute().parent
+
+
+@asynccontextmanager
+async def directory_of(config: Path) -> AsyncIterator[Directory]:
+    """The directory of a deployment alone, so keys can be changed while the service runs."""
+    ports = Ports(load_settings(config), _folder(config), installed(), system_clock)
+    async with running([ports.workspace]):
+        yield ports.workspace
+
+
+async def chosen(directory: Directory, public_id: str | None) -> Workspace:
+    """The workspace with this public id, or the only one there is.
+
+    Raises:
+        typer.BadParameter: there is none, or it is not clear which.
+    """
+    workspaces = await directory.workspaces()
+    meant = [one for one in workspaces if public_id in {None, one.public_id}]
+    if len(meant) == 1:
+        return meant[0]
+    known = ", ".join(f"{one.public_id} ({one.name})" for one in workspaces) or "none"
+    raise typer.BadParameter(f"name one workspace; this deployment has {known}", param_hint="--workspace")

@@ -1,0 +1,88 @@
+"""``touchpoint plugins`` and ``touchpoint config check``: what is installed and what would run."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.table import Table
+
+    from service_core.kernel.settings import Settings
+
+config = typer.Typer(help="Check the settings.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@config.callback()
+def _settings() -> None:
+    """Check the settings."""
+
+
+def plugins() -> None:
+    """List installed adapters and metrics."""
+    from hosts.composition.compose import installed
+
+    registry = installed()
+    adapters = (
+        (port, f"{scheme}://", one.summary) for (port, scheme), one in sorted(registry.adapters.items())
+    )
+    metrics = ((one.id, one.unit.value, one.label) for one in registry.catalog.metrics.values())
+    console = output()
+    console.print(_table(("port", "scheme", "adapter"), adapters))
+    console.print()
+    console.print(_table(("metric", "unit", "name"), metrics))
+    console.print()
+    console.print(f"Plugins: {', '.join(registry.plugins)}", markup=False)
+
+
+@config.command()
+def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Print what would run.
+
+    Loads the settings and every plugin, and starts nothing.
+    """
+    from hosts.cli.deployment import service_of
+
+    service = service_of(config)
+    service.ports.all()
+    settings, registry = service.settings, service.registry
+    console = output()
+    console.print(_table(("setting", "adapter"), _adapters(settings)))
+    console.print()
+    console.print(
+        f"API      {settings.http.api} on {settings.http.server}, {len(registry.operations)} operations"
+    )
+    console.print(f"Ingest   {settings.http.ingest}")
+    console.print(f"Plugins  {', '.join(registry.plugins)}", markup=False)
+    console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)
+
+
+def _adapters(settings: "Settings") -> "Iterator[tuple[str, str]]":
+    """Settings that name an adapter, with its URL."""
+    for section, lines in settings:
+        for name, value in lines:
+            if section != "http" and isinstance(value, str) and "://" in value:
+                yield f"{section}.{name}", _shown(value)
+
+
+def _shown(url: str) -> str:
+    """A URL without its password."""
+    from urllib.parse import urlsplit
+
+    password = urlsplit(url).password
+    return url.replace(f":{password}@", ":***@", 1) if password else url
+
+
+def _table(headings: tuple[str, ...], rows: "Iterable[tuple[str, ...]]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table

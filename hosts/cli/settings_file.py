@@ -1,0 +1,35 @@
+"""The text of a new ``touchpoint.toml``, written from the settings themselves."""
+
+import json
+from collections.abc import Iterator
+
+from service_core.kernel.settings import Section, Settings
+
+
+def settings_text() -> str:
+    """Every setting with its description; where data is kept stands open, the rest as comments."""
+    return "\n".join(_lines(Settings()))
+
+
+def _lines(settings: Settings) -> Iterator[str]:
+    yield "# Settings of this deployment. A line that is commented out shows the default."
+    yield "# An environment variable TOUCHPOINT_<SECTION>__<NAME> overrides a line."
+    for name in Settings.model_fields:
+        section = getattr(settings, name)
+        yield f"\n[{name}]"
+        yield from _section(section)
+    yield ""
+
+
+def _section(section: Section) -> Iterator[str]:
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        if field.description:
+            yield f"# {field.description}"
+        open_line = isinstance(value, str) and "://" in value
+        yield f"{'' if open_line else '# '}{name} = {_toml(value)}"
+
+
+def _toml(value: object) -> str:
+    # JSON strings, numbers, booleans and arrays of them are TOML too.
+    return json.dumps(value, ensure_ascii=False)

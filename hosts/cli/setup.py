@@ -1,0 +1,89 @@
+"""``touchpoint init``: a folder, its settings, its stores and a first workspace."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import SETTINGS_FILE, AsJson, output
+
+if TYPE_CHECKING:
+    from service_core.access.keys import Founded
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Data folder; created when missing.")],
+    name: Annotated[str, typer.Option(help="Name of the first workspace.")] = "My workspace",
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")] = "UTC",
+    currency: Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")] = "USD",
+    as_json: AsJson = False,
+) -> None:
+    """Create a data folder and a first workspace.
+
+    Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
+    """
+    file = folder / SETTINGS_FILE
+    _write_settings(file)
+    try:
+        founded = asyncio.run(_found(file, name, timezone, currency))
+    except BaseException:
+        file.unlink()  # a second try starts where this one did
+        raise
+    if as_json:
+        typer.echo(json.dumps(_answer(founded, file)))
+    else:
+        _show(founded, file)
+
+
+def _write_settings(file: Path) -> None:
+    from hosts.cli.settings_file import settings_text
+    from service_core.kernel.errors import StartupError
+
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as target:
+            target.write(settings_text())
+    except FileExistsError:
+        raise StartupError(
+            f"{file} exists already and is left as it is. Choose another folder, or run "
+            f"`touchpoint serve --config {file}` to use this one."
+        ) from None
+    except OSError as fault:
+        raise StartupError(f"{file} cannot be written: {fault.strerror}. Choose another folder.") from None
+
+
+async def _found(file: Path, name: str, timezone: str, currency: str) -> "Founded":
+    from hosts.cli.deployment import service_of
+    from service_core.access.keys import found_workspace
+    from service_core.kernel.clock import system_clock
+
+    async with service_of(file) as service:
+        return await found_workspace(
+            service.ports.workspace, system_clock(), name=name, timezone=timezone, currency=currency
+        )
+
+
+def _answer(founded: "Founded", file: Path) -> dict[str, str]:
+    return {
+        "workspace_id": founded.workspace.public_id,
+        "write_key": founded.write_key.secret,
+        "agent_key": founded.agent_key.secret,
+        "config": str(file.resolve()),
+    }
+
+
+def _show(founded: "Founded", file: Path) -> None:
+    console = output()
+    console.print(
+        f"{founded.workspace.name} is ready in {file.parent}.", style="bold", soft_wrap=True, markup=False
+    )
+    for label, value in (
+        ("Workspace", founded.workspace.public_id),
+        ("Write key", f"{founded.write_key.secret}   sends events"),
+        ("Agent key", f"{founded.agent_key.secret}   reads"),
+    ):
+        console.print(f"  {label:<10} {value}", soft_wrap=True, markup=False)
+    console.print("The keys are shown this once; only their digests are kept.", style="yellow")
+    console.print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)

@@ -1,0 +1,99 @@
+"""``touchpoint init``: one command makes a deployment that works."""
+
+import json
+import re
+import sqlite3
+import stat
+import tomllib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.load import load_settings
+from service_core.kernel.settings import Settings
+
+
+def test_json_prints_one_object_with_four_fields_and_nothing_else(touchpoint, tmp_path):
+    result = touchpoint("init", tmp_path / "shop", "--json")
+    answer = json.loads(result.stdout)
+    assert list(answer) == ["workspace_id", "write_key", "agent_key", "config"]
+    assert re.fullmatch("[A-Za-z0-9]{12}", answer["workspace_id"])
+    assert re.fullmatch("dk_[0-9a-f]{32}", answer["write_key"])
+    assert re.fullmatch("dk_agent_[A-Za-z0-9_-]{43}", answer["agent_key"])
+    assert answer["config"] == str(tmp_path / "shop" / "touchpoint.toml")
+    assert result.stderr == ""
+
+
+def test_a_person_sees_the_keys_unbroken_and_the_next_command(touchpoint, tmp_path):
+    output = touchpoint("init", tmp_path / "shop", "--name", "Shop [red]", COLUMNS="40").stdout
+    assert re.search(r"dk_agent_[A-Za-z0-9_-]{43}", output)
+    assert re.search(r"\bdk_[0-9a-f]{32}\b", output)
+    assert "Shop [red]" in output
+    assert f"touchpoint serve --config {tmp_path / 'shop' / 'touchpoint.toml'}" in output
+
+
+def test_the_stores_stand_in_the_folder_before_the_first_start(touchpoint, tmp_path):
+    touchpoint("init", tmp_path / "shop")
+    names = {path.name for path in (tmp_path / "shop").iterdir()}
+    assert {"touchpoint.toml", "workspace.db", "events.duckdb", "spool.db"} <= names
+
+
+def test_only_the_owner_of_the_folder_may_look_inside(touchpoint, tmp_path):
+    touchpoint("init", tmp_path / "shop")
+    assert stat.S_IMODE((tmp_path / "shop").stat().st_mode) == 0o700
+
+
+def test_the_written_settings_are_the_defaults_and_name_every_setting(deployment):
+    text = Path(deployment["config"]).read_text()
+    tomllib.loads(text)
+    assert load_settings(Path(deployment["config"])).model_dump() == Settings().model_dump()
+    for section, lines in Settings():
+        assert f"[{section}]" in text
+        assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name, _ in lines)
+
+
+def test_every_commented_line_is_valid_when_opened(deployment, tmp_path):
+    text = re.sub(r"(?m)^# (\w+ = )", r"\1", Path(deployment["config"]).read_text())
+    opened = tmp_path / "opened.toml"
+    opened.write_text(text)
+    assert load_settings(opened).model_dump() == Settings().model_dump()
+
+
+def test_the_workspace_counts_in_the_zone_and_money_it_was_given(touchpoint, tmp_path):
+    touchpoint("init", tmp_path / "shop", "--timezone", "Europe/Berlin", "--currency", "eur")
+    with closing(sqlite3.connect(tmp_path / "shop" / "workspace.db")) as connection:
+        row = connection.execute("SELECT name, timezone, currency FROM workspaces").fetchone()
+    assert row == ("My workspace", "Europe/Berlin", "EUR")
+
+
+def test_an_existing_deployment_is_never_overwritten(touchpoint, deployment, tmp_path):
+    before = Path(deployment["config"]).read_text()
+    result = touchpoint("init", tmp_path / "shop", "--json", code=2)
+    assert result.stdout == ""
+    assert "exists already" in result.stderr
+    assert Path(deployment["config"]).read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "word"),
+    [
+        ("--timezone", "Mars/Olympus", "time zone"),
+        ("--currency", "EURO", "currency"),
+        ("--name", " ", "blank"),
+    ],
+)
+def test_what_is_refused_leaves_no_settings_behind_so_a_second_try_works(
+    touchpoint, tmp_path, option, value, word
+):
+    result = touchpoint("init", tmp_path / "shop", option, value, code=1)
+    assert word in result.stderr
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "shop" / "touchpoint.toml").exists()
+    touchpoint("init", tmp_path / "shop")
+
+
+def test_a_folder_that_cannot_be_made_is_a_sentence(touchpoint, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = touchpoint("init", tmp_path / "file" / "shop", code=2)
+    assert "cannot be written" in result.stderr

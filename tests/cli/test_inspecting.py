@@ -1,0 +1,85 @@
+"""``touchpoint plugins``, ``config check`` and ``--help``: what is there, told without a traceback."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hosts.cli.inspecting import _shown
+from hosts.composition.compose import installed
+
+
+def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
+    output = touchpoint("plugins").stdout
+    registry = installed()
+    for port, scheme in registry.adapters:
+        assert any(port in line and f"{scheme}://" in line for line in output.splitlines())
+    assert all(metric in output for metric in registry.catalog.metrics)
+
+
+def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deployment, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()}
+    output = touchpoint("config", "check", "--config", deployment["config"]).stdout
+    for word in (
+        "duckdb:///events.duckdb",
+        "sqlite:///workspace.db",
+        "127.0.0.1:8080",
+        "hypercorn",
+        "is good",
+    ):
+        assert word in output
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()} == before
+
+
+BROKEN = {
+    "an unknown setting": ('[storage]\nevnts = "x"', "storage.evnts", "Did you mean storage.events"),
+    "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
+    "a URL that does not fit": ('[limits]\nstore = "memory://?size=1"', "size", "limits"),
+    "a bad value": ('[http]\nserver = "apache"', "http.server", "hypercorn"),
+    "no TOML": ("storage = [", "cannot be read", "touchpoint.toml"),
+}
+
+
+@pytest.mark.parametrize(("text", "what", "advice"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_deployment_is_one_sentence_and_exit_2(touchpoint, tmp_path, text, what, advice):
+    file = tmp_path / "touchpoint.toml"
+    file.write_text(text)
+    result = touchpoint("config", "check", "--config", file, code=2)
+    assert what in result.stderr
+    assert advice in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_a_missing_settings_file_says_how_to_make_one(touchpoint, tmp_path):
+    result = touchpoint("config", "check", "--config", tmp_path / "none.toml", code=2)
+    assert "touchpoint init DIR" in result.stderr
+
+
+def test_a_password_in_a_url_is_not_shown():
+    assert _shown("redis://user:hunter2@host:6379/0") == "redis://user:***@host:6379/0"
+    assert _shown("sqlite:///workspace.db") == "sqlite:///workspace.db"
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys, hosts.cli\n"
+        "heavy = {'alembic', 'dependency_injector', 'duckdb', 'hypercorn', 'polars', 'pydantic', 'quart', 'rich', 'sqlalchemy'}\n"
+        "print(*sorted(heavy & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == ""
+
+
+def test_every_command_has_help(touchpoint):
+    for command in (
+        (),
+        ("init",),
+        ("serve",),
+        ("plugins",),
+        ("key",),
+        ("key", "create"),
+        ("config", "check"),
+    ):
+        assert "Usage" in touchpoint(*command, "--help").stdout
