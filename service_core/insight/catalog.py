@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from service_core.insight.measures import Measure, Relation, Scalar
 from service_core.kernel.errors import StartupError
@@ -53,6 +53,12 @@ class Dimension:
     columns: Mapping[Relation, str]
     absent: str = "(not set)"
     labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+
+    def label_of(self, value: Any) -> str:
+        """What an answer shows for a value of the column."""
+        if value is None:
+            return self.absent
+        return next((label for label, stored in self.labels.items() if stored == value), str(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Traffic, engagement and conversion: metrics from events alone (semantics 17)."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from service_core.insight import vocabulary
+from service_core.insight import event_names
 from service_core.insight.catalog import Additivity, Metric, MetricUnit
 from service_core.insight.dimensions import EVENT, NEWNESS, SESSION, VISIT
 from service_core.insight.measures import (
@@ -22,14 +23,12 @@ _OF_SESSIONS: Final = (*SESSION, *VISIT, *NEWNESS)
 _OF_EVENTS: Final = (*SESSION, *EVENT, *VISIT, *NEWNESS)
 
 
-def named(*names: str) -> Predicate:
-    """The condition that an event has one of these names."""
-    return Predicate("event_name", Op.IN, names)
+def _named(names: Iterable[str]) -> Predicate:
+    return Predicate("event_name", Op.IN, tuple(sorted(names)))
 
 
 VISITORS: Final = distinct("visitor_id", Relation.EVENTS)
 CONVERSIONS: Final = count(Relation.CONVERSIONS)
-_PAGE_VIEWS: Final = tuple(sorted(PAGE_VIEWS))
 _VIEWED: Final = Predicate("pageviews", Op.GTE, 1)
 _SEEN: Final = count(Relation.SESSIONS, _VIEWED)
 """Sessions with a page view: what engagement is measured over (semantics 6.5)."""
@@ -99,21 +98,21 @@ TRAFFIC: Final = (
         count(Relation.SESSIONS),
         "Sessions whose first event lies in the range or bucket.",
     ),
-    _counted("pageviews", "Page views", count(Relation.EVENTS, named(*_PAGE_VIEWS)), "Page views."),
+    _counted("pageviews", "Page views", count(Relation.EVENTS, _named(PAGE_VIEWS)), "Page views."),
     _counted("events", "Events", count(Relation.EVENTS), "All events, page views included."),
     _counted(
         "custom_events",
         "Custom events",
-        count(Relation.EVENTS, Predicate("event_name", Op.NOT_IN, _PAGE_VIEWS)),
+        count(Relation.EVENTS, Predicate("event_name", Op.NOT_IN, tuple(sorted(PAGE_VIEWS)))),
         "Events that are no page views.",
     ),
     _counted(
         "signups",
         "Sign-ups",
-        count(Relation.EVENTS, named(*vocabulary.SIGNUP)),
+        count(Relation.EVENTS, _named(event_names.SIGNUP)),
         "Events with a name of a sign-up.",
     ),
-    _counted("leads", "Leads", count(Relation.EVENTS, named(*vocabulary.LEAD)), "Events named `lead`."),
+    _counted("leads", "Leads", count(Relation.EVENTS, _named(event_names.LEAD)), "Events named `lead`."),
 )
 
 ENGAGEMENT: Final = (
@@ -181,21 +180,21 @@ CONVERSION: Final = (
     _counted(
         "purchases",
         "Purchases",
-        CONVERSIONS.filtered(named(*vocabulary.PURCHASE)),
+        CONVERSIONS.filtered(_named(event_names.PURCHASE)),
         "Events with a name of a purchase, one per order.",
         "conversion",
     ),
     _counted(
         "add_to_carts",
         "Additions to cart",
-        count(Relation.EVENTS, named(*vocabulary.ADD_TO_CART)),
+        count(Relation.EVENTS, _named(event_names.ADD_TO_CART)),
         "Events named `add_to_cart`.",
         "conversion",
     ),
     _counted(
         "checkouts_started",
         "Checkouts started",
-        count(Relation.EVENTS, named(*vocabulary.CHECKOUT)),
+        count(Relation.EVENTS, _named(event_names.CHECKOUT_STARTED)),
         "Events with a name of a checkout start.",
         "conversion",
     ),

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from service_core.access.model import Caller
+from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.measures import Predicate
 from service_core.insight.ports import Scan
-from service_core.insight.vocabulary import DEFAULT_CONVERSIONS
 from service_core.kernel.ranges import Span
 
 
@@ -23,7 +23,7 @@ def scan_of(
         span=span,
         currency=who.workspace.currency,
         zone=who.workspace.timezone,
-        conversions=DEFAULT_CONVERSIONS,
+        conversions=CONVERSIONS,
         filters=tuple(filters),
         include_bots=include_bots,
         order_refunds=order_refunds,

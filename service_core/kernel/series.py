@@ -53,12 +53,12 @@ def series(asked: Range, unit: Unit, sizes: Sequence[Unit] = SIZES) -> Buckets:
     return buckets
 
 
-def elapsed(buckets: Buckets, asked: Range) -> Buckets | None:
-    """The buckets that have begun by now, as none is shown after it; None when none has."""
-    begun = tuple(start for start in buckets.starts if start <= asked.now)
+def elapsed(buckets: Buckets, now: datetime) -> Buckets:
+    """The buckets that have begun by now, as none is shown after it."""
+    begun = tuple(start for start in buckets.starts if start <= now)
     if len(begun) == len(buckets.starts):
         return buckets
-    return Buckets(buckets.unit, begun, buckets.starts[len(begun)]) if begun else None
+    return Buckets(buckets.unit, begun, buckets.starts[len(begun)])
 
 
 def partial(buckets: Buckets, asked: Range) -> list[bool]:

@@ -1,0 +1,136 @@
+"""Splitting a question by source: which leaves go where, under which conditions and columns."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from service_core.access.model import Caller
+from service_core.insight.catalog import Catalog, Metric
+from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Predicate, Ratio, Relation
+from service_core.insight.ports import Aggregate, Scan
+from service_core.insight.query.filters import NEVER, predicates
+from service_core.insight.query.formula import atoms, foreign, leaf_of
+from service_core.insight.query.question import Question
+from service_core.insight.query.sources import Source
+from service_core.insight.scans import scan_of
+
+
+@dataclass(slots=True)
+class Part:
+    """What one source is asked in one plan.
+
+    Attributes:
+        sent: atom of the question -> the leaf the source is asked, conditions included.
+        present: positions of the question's dimensions that the relations of this part have; in
+            the others all of its rows are absent.
+        filters: conditions all of its leaves share.
+    """
+
+    source: Source
+    present: tuple[int, ...]
+    daily: bool
+    sent: dict[Leaf | DailyMean, Leaf] = field(default_factory=dict)
+    filters: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A question in parts; atoms that stand in no part are 0, as no row can meet their conditions."""
+
+    parts: tuple[Part, ...]
+    is_whole: bool
+
+
+def split(
+    question: Question,
+    metrics: Sequence[Metric],
+    catalog: Catalog,
+    by_relation: Mapping[Relation, Source],
+    currency: str,
+) -> Split:
+    """Group the atoms of the metrics by source, and by the dimensions their relation has."""
+    conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
+    parts: dict[tuple[int, tuple[int, ...], bool], Part] = {}
+    never = False
+    for atom in _all_atoms(metrics, currency):
+        relation = leaf_of(atom).of
+        if relation not in conditions:
+            conditions[relation] = predicates(question.filters, catalog.dimensions, relation)
+        if conditions[relation] is NEVER:
+            never = True
+            continue
+        source = by_relation[relation]
+        present = _present(question, catalog, relation)
+        is_daily = isinstance(atom, DailyMean)
+        part = parts.setdefault((id(source), present, is_daily), Part(source, present, is_daily))
+        part.sent[atom] = _plain(atom)
+    for part in parts.values():
+        _place_conditions(part, conditions)
+    whole = len(parts) == 1 and not never and not any(part.daily for part in parts.values())
+    return Split(tuple(parts.values()), whole)
+
+
+def _all_atoms(metrics: Iterable[Metric], currency: str) -> Iterable[Leaf | DailyMean]:
+    for metric in metrics:
+        for atom in atoms(metric.measure):
+            yield atom
+            others = foreign(leaf_of(atom), currency)
+            if others is not None:
+                yield others
+
+
+def _plain(atom: Leaf | DailyMean) -> Leaf:
+    """Asked day by day, the days need not be widened."""
+    return replace(atom.leaf, trailing_days=None) if isinstance(atom, DailyMean) else atom
+
+
+def _present(question: Question, catalog: Catalog, relation: Relation) -> tuple[int, ...]:
+    return tuple(
+        position
+        for position, id_ in enumerate(question.dimensions)
+        if relation in catalog.dimensions[id_].columns
+    )
+
+
+def _place_conditions(part: Part, conditions: Mapping[Relation, tuple[Predicate, ...] | None]) -> None:
+    """Once for the whole scan where all leaves share them, else with each leaf."""
+    used = {conditions[leaf.of] for leaf in part.sent.values()}
+    if len(used) == 1:
+        part.filters = used.pop() or ()
+        return
+    part.sent = {atom: leaf.filtered(*conditions[leaf.of] or ()) for atom, leaf in part.sent.items()}
+
+
+def plan_of(part: Part, question: Question, catalog: Catalog, who: Caller) -> Aggregate:
+    """The part as a plan for its source, without order and limit."""
+    relations = {leaf.of for leaf in part.sent.values()}
+    columns = [catalog.dimensions[question.dimensions[position]].columns for position in part.present]
+    return Aggregate(
+        scan=_scan(part, question, who),
+        measures=tuple(dict.fromkeys(part.sent.values())),
+        dimensions=tuple({str(relation): named[relation] for relation in relations} for named in columns),
+        buckets=question.buckets,
+        credit=question.credit,
+    )
+
+
+def _scan(part: Part, question: Question, who: Caller) -> Scan:
+    return scan_of(
+        who,
+        question.range.span,
+        filters=part.filters,
+        include_bots=question.include_bots,
+        order_refunds=question.order_refunds,
+    )
+
+
+def as_sent(measure: Measure, sent: Mapping[Leaf | DailyMean, Leaf]) -> Measure:
+    """A measure made of the leaves the source is asked, for ordering there."""
+    if isinstance(measure, Ratio):
+        return replace(
+            measure,
+            numerator=as_sent(measure.numerator, sent),
+            denominator=as_sent(measure.denominator, sent),
+        )
+    if isinstance(measure, Difference):
+        return Difference(as_sent(measure.minuend, sent), as_sent(measure.subtrahend, sent))
+    return sent[measure]

@@ -1,0 +1,79 @@
+"""A question about metrics, resolved: nothing in it depends on the request's form any more."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from service_core.insight.measures import Op, Operand
+from service_core.insight.ports import Credit
+from service_core.kernel.ranges import Buckets, Range
+from service_core.kernel.reading import Number, Reading
+
+BUCKET = "bucket"
+"""Name of the time column, beside dimensions and metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on a dimension, in the words of the wire: labels, not stored values."""
+
+    dimension: str
+    op: Op = Op.EQ
+    value: Operand = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One sort key: a metric, a dimension or `BUCKET`. What is unknown or absent sorts last."""
+
+    field: str
+    descending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Metrics by dimensions and buckets.
+
+    Attributes:
+        metrics, dimensions: ids of the catalog, checked.
+        buckets: the series shown; buckets after now are left out already.
+        order: total, so pages are stable.
+        limit: rows asked for; None for all.
+        credit: how credits are given; None when no metric needs it.
+        order_refunds: book refunds on the day of their order.
+    """
+
+    metrics: tuple[str, ...]
+    range: Range
+    dimensions: tuple[str, ...] = ()
+    filters: tuple[Filter, ...] = ()
+    buckets: Buckets | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    credit: Credit | None = None
+    order_refunds: bool = False
+    include_bots: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table: bucket start, labels of the dimensions, readings of the metrics."""
+
+    bucket: datetime | None
+    labels: tuple[str, ...]
+    readings: tuple[Reading, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Answer to a question.
+
+    Attributes:
+        rows: the page asked for.
+        groups: number of rows before ``limit``.
+        sums: per metric, the sum over all rows before ``limit``; None where values cannot be added.
+    """
+
+    rows: tuple[Row, ...]
+    groups: int
+    sums: tuple[Number | None, ...]

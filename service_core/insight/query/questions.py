@@ -1,0 +1,77 @@
+"""The one door to metric values: `/overview`, `/metrics`, `/query` and all others ask here.
+
+So one metric has one value everywhere (semantics 1.1).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from service_core.access.model import Caller
+from service_core.insight.catalog import Catalog
+from service_core.insight.measures import Relation
+from service_core.insight.query.formula import atoms, leaf_of
+from service_core.insight.query.question import Question, Table
+from service_core.insight.query.run import Run
+from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
+from service_core.kernel.reading import Reason
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Everything that can be asked about metrics, whoever asks.
+
+    Attributes:
+        catalog: metrics and dimensions, plugins' included.
+        sources: what evaluates them.
+    """
+
+    catalog: Catalog
+    sources: tuple[Source, ...]
+    _by_relation: dict[Relation, Source] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for source in self.sources:
+            self._by_relation.update(dict.fromkeys(source.relations, source))
+
+    async def ask(self, who: Caller, question: Question) -> Table:
+        """Answer a question.
+
+        Raises:
+            QueryTimeout: a source missed its budget.
+            StoreUnavailable: a source cannot be read.
+        """
+        if question.buckets is not None and not question.buckets.starts:
+            return Table((), 0, tuple(0 for _ in question.metrics))
+        reasons = await self.reasons(who, question.metrics)
+        return await Run(self.catalog, self._by_relation, who, question, reasons).table()
+
+    async def reasons(self, who: Caller, metrics: Sequence[str]) -> dict[str, Reason]:
+        """The metrics that are not measured for the caller's workspace, each with its reason."""
+        states = await self.states(who, metrics)
+        found: dict[str, Reason] = {}
+        for id_ in metrics:
+            for atom in atoms(self.catalog.metrics[id_].measure):
+                reason = self._reason(leaf_of(atom).of, states)
+                if reason is not None:
+                    found.setdefault(id_, reason)
+        return found
+
+    async def states(self, who: Caller, metrics: Sequence[str]) -> dict[int, SourceState]:
+        """State of each source the metrics involve, by identity of the source."""
+        relations = {leaf_of(a).of for id_ in metrics for a in atoms(self.catalog.metrics[id_].measure)}
+        involved = {id(s): s for r in relations if (s := self._by_relation.get(r)) is not None}
+        states = await asyncio.gather(*(s.state(who.workspace, who.now) for s in involved.values()))
+        return dict(zip(involved, states, strict=True))
+
+    async def watermark(self, who: Caller, metrics: Sequence[str]) -> datetime:
+        """Up to when the data of every measured source is present (semantics 19.2)."""
+        states = await self.states(who, metrics)
+        return min((s.watermark for s in states.values() if s.reason is None), default=who.now)
+
+    def _reason(self, relation: Relation, states: Mapping[int, SourceState]) -> Reason | None:
+        source = self._by_relation.get(relation)
+        if source is None:
+            return NOT_CONNECTED.get(relation, Reason.SOURCE_ERROR)
+        return states[id(source)].reason

@@ -1,0 +1,73 @@
+"""Where leaves are evaluated: a source answers for some relations.
+
+The event store is one. Ad spend, subscriptions and costs join later as further sources; nothing
+else of the query layer changes then.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Protocol
+
+from service_core.access.model import Workspace
+from service_core.insight.freshness import data_through
+from service_core.insight.measures import Relation
+from service_core.insight.ports import Aggregate, Aggregates, Grid
+from service_core.intake.ports import IngestQueue
+from service_core.kernel.reading import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What a source can say at the moment.
+
+    Attributes:
+        watermark: up to when its data is believed present (semantics 19.1).
+        reason: why it measures nothing for this workspace; None when it does.
+    """
+
+    watermark: datetime
+    reason: Reason | None = None
+
+
+class Source(Protocol):
+    """Something that evaluates leaves over its relations."""
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """The relations it answers for; no two sources share one."""
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures by dimensions and buckets; all leaves are of its relations."""
+
+    async def state(self, workspace: Workspace, now: datetime) -> SourceState:
+        """Whether it measures for a workspace, and how far its data reaches."""
+
+
+NOT_CONNECTED: Final = {
+    Relation.SPEND: Reason.NO_AD_PLATFORM,
+    Relation.DELIVERIES: Reason.NO_AD_PLATFORM,
+    Relation.SUBSCRIPTIONS: Reason.NO_REVENUE_PROVIDER,
+    Relation.COSTS: Reason.NO_COST_DATA,
+}
+"""What was never connected was never measured: why a relation without a source is unknown (semantics 19.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """The event store, up to date as long as no queued event has waited for five minutes."""
+
+    events: Aggregates
+    queue: IngestQueue
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Everything that follows from events."""
+        return frozenset(Relation) - NOT_CONNECTED.keys()
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Ask the store."""
+        return await self.events.aggregate(plan)
+
+    async def state(self, workspace: Workspace, now: datetime) -> SourceState:  # noqa: ARG002  one queue serves all
+        """Always measured; the queue tells how far."""
+        return SourceState(await data_through(self.queue, now))
