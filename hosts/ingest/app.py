@@ -10,8 +10,9 @@ from uuid import uuid4
 
 import orjson
 
+from hosts.guard import App, Receive, Scope, Send
 from hosts.ingest.address import ClientAddress
-from hosts.ingest.body import App, ClientGone, Receive, Scope, Send, read_body
+from hosts.ingest.body import ClientGone, read_body
 from service_core.access.authenticate import Authenticator
 from service_core.access.lookup import Unknown
 from service_core.access.model import Identity

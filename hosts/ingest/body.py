@@ -1,14 +1,9 @@
 """A request's body, read with bounds: size, time and what is kept of it in memory."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import Final
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Scope = MutableMapping[str, Any]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from hosts.guard import Message, Receive
 
 PATIENCE_SECONDS: Final = 10.0
 DRAINED_AT_MOST: Final = 16_000_000

@@ -1,0 +1,31 @@
+"""``python -m hosts.ingest --config FILE``: the ingest host alone, as `touchpoint serve` starts it."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import get_args
+
+from hosts.ingest.run import run
+from hosts.serving import run as run_loop
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Server
+
+
+def main() -> int:
+    """Read the command line and serve; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m hosts.ingest", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True, help="the settings file")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="instead of the address in the settings")
+    parser.add_argument("--server", choices=get_args(Server), help="instead of the server in the settings")
+    parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
+    given = parser.parse_args()
+    try:
+        run_loop(run(given.config.absolute(), given.listen, given.server, with_parent=given.with_parent))
+    except StartupError as fault:
+        sys.stderr.write(f"{fault}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
