@@ -102,19 +102,16 @@ def regeneration(
 @app.command("list")
 def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the keys of a workspace, revoked ones included."""
-    from rich.table import Table
-    from rich.text import Text
 
     async def every(directory: "Directory", owner: "Workspace") -> "list[Credential]":
         return await directory.keys(owner.id)
 
-    table = Table(box=None, padding=(0, 1))
-    table.add_column("id", no_wrap=True, min_width=36)
-    for heading in ("key", "kind", "name", "may", "per minute", "created", "revoked"):
-        table.add_column(heading, overflow="fold")
+    console = output()
     for credential in _within(config, workspace, every):
-        table.add_row(*map(Text, _cells(credential)), style="dim" if credential.revoked_at else None)
-    output().print(table)
+        ended = credential.revoked_at is not None
+        title = f"{credential.id}  {credential.hint}  {credential.name}"
+        console.print(title, style="dim strike" if ended else "bold", soft_wrap=True, markup=False)
+        console.print(f"    {_particulars(credential)}", style="dim", soft_wrap=True, markup=False)
 
 
 def _show_once(minted: "Minted") -> None:
@@ -131,20 +128,15 @@ def _abilities(credential: "Credential") -> str:
     return ", ".join(sorted(scope.value for scope in credential.scopes)) or "send events"
 
 
-def _cells(credential: "Credential") -> tuple[str, ...]:
-    from service_core.access.model import CredentialKind
-
-    writes = credential.kind is CredentialKind.WRITE
-    return (
-        str(credential.id),
-        credential.hint,
-        credential.kind.value,
-        credential.name,
-        _abilities(credential),
-        "" if writes else str(credential.rate_limit),
-        f"{credential.created_at:%Y-%m-%d}",
-        f"{credential.revoked_at:%Y-%m-%d}" if credential.revoked_at else "",
-    )
+def _particulars(credential: "Credential") -> str:
+    """Kind, abilities, limit and dates of a key in one line."""
+    parts = [credential.kind.value, _abilities(credential)]
+    if credential.scopes:
+        parts.append(f"{credential.rate_limit} requests per minute")
+    parts.append(f"created {credential.created_at:%Y-%m-%d}")
+    if credential.revoked_at:
+        parts.append(f"revoked {credential.revoked_at:%Y-%m-%d}")
+    return " · ".join(parts)
 
 
 def _within(
