@@ -27,6 +27,10 @@ PERSONAL: Final = frozenset(
 )
 """Properties and query parameters that identify a click or a browser: none is kept without consent."""
 
+ON_ADDRESSES: Final = frozenset({*UTM, *_READ_AS, "lyr"})
+"""Properties that page addresses carry as query parameters of the same name."""
+
+_UTM_NAMES: Final = frozenset(UTM)
 _MAX_VALUE: Final = 1024
 
 
@@ -82,7 +86,7 @@ def _collect(
     source: Mapping[str, Any], found: Campaign, clicks: dict[str, str], id_name: str, type_name: str
 ) -> None:
     for name, sent in source.items():
-        if name not in _NAMES or (value := text(sent)) is None:
+        if name not in ON_ADDRESSES or (value := text(sent)) is None:
             continue
         if name in _UTM_NAMES:
             found.utm.setdefault(name, value)
@@ -93,10 +97,6 @@ def _collect(
     kind = source.get(type_name)
     if isinstance(kind, str) and kind in _READ_AS and (value := text(source.get(id_name))):
         clicks.setdefault(_READ_AS[kind], value)
-
-
-_UTM_NAMES: Final = frozenset(UTM)
-_NAMES: Final = frozenset({*UTM, *_READ_AS, "lyr"})
 
 
 def _install_referrer(address: str) -> Iterator[dict[str, str]]:

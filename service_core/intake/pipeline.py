@@ -1,0 +1,158 @@
+"""From the queue into the event store: take, decode, enrich, append, settle.
+
+A batch is settled only when it is durable in the store, so a failure anywhere leaves it in the
+queue; it is enriched and appended again, which the store takes without doubling an event.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
+
+from service_core.access.model import Workspace
+from service_core.intake.attribution import next_state
+from service_core.intake.enrich import Enricher
+from service_core.intake.fields import Fields, read
+from service_core.intake.model import Event, Quarantined, Queued
+from service_core.intake.ports import EventStore, IngestQueue, SessionKey, SessionState
+from service_core.intake.recent import Recent
+
+BATCH: Final = 500
+BUSY_FROM: Final = 200
+"""More events than this a minute by one visitor are noted (semantics 4)."""
+
+_REMEMBERED: Final = 20_000
+_BREATH: Final = 50
+_REASON: Final = 500
+
+_T = TypeVar("_T")
+
+Workspaces = Callable[[UUID], Awaitable[Workspace | None]]
+"""Workspace by id; None when it is gone."""
+
+
+class _Ready(NamedTuple):
+    queued: Queued
+    workspace: Workspace
+    fields: Fields
+
+
+class Pipeline:
+    """The consumer's core; one at a time per queue.
+
+    Args:
+        queue: where accepted events wait.
+        store: where they go.
+        workspaces: looked up once per batch.
+        enricher: makes rows.
+        decode: JSON bytes -> value; may raise on anything it does not read.
+        batch: most events of one step.
+    """
+
+    def __init__(
+        self,
+        queue: IngestQueue,
+        store: EventStore,
+        workspaces: Workspaces,
+        enricher: Enricher,
+        decode: Callable[[bytes], object],
+        *,
+        batch: int = BATCH,
+    ) -> None:
+        self._queue = queue
+        self._store = store
+        self._workspaces = workspaces
+        self._enricher = enricher
+        self._decode = decode
+        self._batch = batch
+        self._sessions: Recent[SessionKey, SessionState] = Recent(max(_REMEMBERED, 2 * batch))
+        self._minutes: Recent[tuple[UUID, str, datetime], int] = Recent(max(_REMEMBERED, 2 * batch))
+
+    async def drain_once(self) -> int:
+        """Move the next batch; returns how many events left the queue, 0 when none waits.
+
+        An event that cannot become a row is set aside with its reason and does not hold up the rest.
+
+        Raises:
+            Exception: whatever queue or store raised; nothing is settled, the same batch comes again.
+        """
+        taken = await self._queue.take(self._batch)
+        if not taken:
+            return 0
+        try:
+            events, quarantined = await self._rows(taken)
+            if events:
+                await self._store.append(events)
+            await self._queue.settle(events, quarantined)
+        except BaseException:
+            self._sessions.clear()
+            self._minutes.clear()
+            raise
+        return len(taken)
+
+    async def _rows(self, taken: Sequence[Queued]) -> tuple[list[Event], list[Quarantined]]:
+        ids = {queued.arrival.workspace_id for queued in taken}
+        workspaces = {workspace_id: await self._workspaces(workspace_id) for workspace_id in ids}
+        ready: list[_Ready] = []
+        events: list[Event] = []
+        quarantined: list[Quarantined] = []
+        async for queued in _with_breaths(taken):
+            try:
+                ready.append(self._read(queued, workspaces[queued.arrival.workspace_id]))
+            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+                quarantined.append(_set_aside(queued, fault))
+        await self._recall(ready)
+        async for step in _with_breaths(ready):
+            try:
+                events.append(self._finish(step))
+            except Exception as fault:  # noqa: BLE001 - one event never holds up the others
+                quarantined.append(_set_aside(step.queued, fault))
+        return events, quarantined
+
+    def _read(self, queued: Queued, workspace: Workspace | None) -> _Ready:
+        if workspace is None:
+            raise LookupError("the workspace is gone")
+        body = self._decode(queued.arrival.body)
+        if not isinstance(body, dict):
+            raise TypeError("the body is not a JSON object")
+        return _Ready(queued, workspace, read(queued.arrival, body, workspace))
+
+    async def _recall(self, ready: Iterable[_Ready]) -> None:
+        """Ask the store for the sessions of a batch that are not remembered."""
+        keys = {step.fields.session_key: None for step in ready}
+        unknown = [key for key in keys if key not in self._sessions]
+        if unknown:
+            for key, state in (await self._store.sessions(unknown)).items():
+                self._sessions.put(key, state)
+
+    def _finish(self, step: _Ready) -> Event:
+        key = step.fields.session_key
+        session = self._sessions.get(key)
+        event = self._enricher.finish(
+            step.queued,
+            step.fields,
+            workspace=step.workspace,
+            session=session,
+            busy=self._is_busy(step.fields),
+        )
+        self._sessions.put(key, next_state(event, session))
+        return event
+
+    def _is_busy(self, fields: Fields) -> bool:
+        minute = fields.workspace_id, fields.ids.visitor, fields.timestamp.replace(second=0, microsecond=0)
+        seen = (self._minutes.get(minute) or 0) + 1
+        self._minutes.put(minute, seen)
+        return seen > BUSY_FROM
+
+
+def _set_aside(queued: Queued, fault: Exception) -> Quarantined:
+    return Quarantined(queued, f"{type(fault).__name__}: {fault}"[:_REASON])
+
+
+async def _with_breaths(values: Iterable[_T]) -> AsyncIterator[_T]:
+    """The values, with a moment for other tasks of the loop now and then."""
+    for position, value in enumerate(values):
+        if position % _BREATH == 0:
+            await asyncio.sleep(0)
+        yield value
