@@ -1,16 +1,20 @@
 """One SQLite file through SQLAlchemy: reads side by side, writes one after the other."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from alembic.util import CommandError
 from sqlalchemy import Connection, event
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, upgrade
 from plugins.workspace_sql.settings import SqliteSettings
+from service_core.plugin import StartupError
 
 
 class Database:
@@ -32,7 +36,21 @@ class Database:
         self._generation: Generation | None = None
 
     async def start(self) -> None:
-        """Create the file if need be and bring its tables up to date."""
+        """Create the file if need be and bring its tables up to date.
+
+        Raises:
+            StartupError: the file cannot be used; nothing stays open.
+        """
+        try:
+            await self._open()
+        except (OSError, sqlite3.Error, SQLAlchemyError, CommandError) as fault:
+            await self.aclose()
+            raise StartupError(
+                f"{self._settings.file} cannot be used as the workspace store: {_reason(fault)}. Restore a "
+                "backup, name another file in storage.workspace, or run the version that wrote it."
+            ) from fault
+
+    async def _open(self) -> None:
         file = self._settings.file
         file.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(prepare, file, self._settings.busy_seconds)
@@ -68,6 +86,11 @@ class Database:
             connection = await plain.execution_options(writes=True)
             async with connection.begin():
                 yield connection
+
+
+def _reason(fault: Exception) -> str:
+    """The fault in its own words, without the statement SQLAlchemy repeats below them."""
+    return str(fault).partition("\n")[0].rstrip(".")
 
 
 def _engine(settings: SqliteSettings) -> AsyncEngine:

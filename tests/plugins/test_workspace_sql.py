@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -11,7 +11,9 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.schema import CreateTable
 
 from plugins import workspace_sql
 from plugins.workspace_sql.columns import Instant
@@ -264,3 +266,37 @@ def test_an_instant_is_kept_in_utc_and_needs_a_zone():
     assert column.process_bind_param(local, None) == datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
     with pytest.raises(ValueError, match="zone"):
         column.process_bind_param(datetime(2026, 7, 8, 15, 0), None)  # noqa: DTZ001
+
+
+async def refused_start(folder):
+    with pytest.raises(StartupError) as caught:
+        async with opened(folder):
+            pass
+    return str(caught.value)
+
+
+async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "workspace.db").write_text("no database, but long enough to be read as one" * 20)
+    assert "workspace.db cannot be used" in await refused_start(tmp_path)
+
+
+async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(tmp_path):
+    (tmp_path / "store" / "workspace.db").mkdir(parents=True)
+    assert "name another file in storage.workspace" in await refused_start(tmp_path)
+
+
+async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
+    async with opened(tmp_path) as directory:
+        await found_workspace(directory, NOW, name="Example Shop")
+    with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+        assert "9999" in await refused_start(tmp_path)
+        other.execute("UPDATE alembic_version SET version_num = '0001'")
+    async with opened(tmp_path) as directory:
+        assert [workspace.name for workspace in await directory.workspaces()] == ["Example Shop"]
+
+
+def test_the_tables_can_be_made_on_postgresql_too():
+    for table in METADATA.sorted_tables:
+        assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=postgresql.dialect()))
