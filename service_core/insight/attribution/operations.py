@@ -1,0 +1,181 @@
+"""`GET /attribution` (contract 3.12, semantics 8 and 9)."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+
+from service_core.access.model import Caller
+from service_core.insight.attribution.choose import credit_for
+from service_core.insight.attribution.grouping import (
+    GROUPINGS,
+    AnyRow,
+    ChannelRow,
+    Earned,
+    GroupBy,
+    Grouping,
+    Row,
+    Visited,
+)
+from service_core.insight.attribution.model import (
+    DEFAULT_MODEL,
+    DEFAULT_WINDOW,
+    Attribution,
+    Models,
+    WindowDays,
+)
+from service_core.insight.attribution.ports import AttributionModel, DataDriven
+from service_core.insight.attribution.report import FittedReport, Group, Report
+from service_core.insight.event_names import same_as
+from service_core.insight.freshness import is_complete
+from service_core.insight.ports import Aggregates, ConversionSet, Paths, Scan
+from service_core.insight.scans import scan_of
+from service_core.intake.ports import IngestQueue
+from service_core.kernel.date_range import RangeAnswer, between
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.ranges import Range
+
+Basis = Literal["conversion", "touch"]
+RefundBasis = Literal["refund", "order"]
+
+
+class AttributionQuery(QueryModel):
+    """Parameters of `GET /attribution`."""
+
+    start_date: str | None = Field(default=None, description="Start of the range of conversions.")
+    end_date: str | None = Field(default=None, description="End of the range of conversions.")
+    model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
+    window_days: WindowDays = Field(DEFAULT_WINDOW, description="Days in which a touch counts.")
+    event_name: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("event_name", "conversion_event"),
+        description="One conversion event; default the conversion set.",
+    )
+    group_by: GroupBy = "campaign"
+    basis: Basis = Field(
+        "conversion", description="Book credit on the day of the conversion or of the touch."
+    )
+    refund_basis: RefundBasis = Field(
+        "refund", description="Book a refund on its own day or on that of its order."
+    )
+    limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Rows of `campaigns`.")
+    include_bots: bool = False
+
+    @property
+    def by_touch(self) -> bool:
+        """Whether credit is booked on the day of the touch."""
+        return self.basis == "touch"
+
+    @property
+    def event_names(self) -> frozenset[str] | None:
+        """The conversion event asked for, with the names that count as one with it."""
+        return same_as(self.event_name) if self.event_name else None
+
+    def scan(self, who: Caller, asked: Range) -> Scan:
+        """What is looked at: an event named in the request converts, whether the workspace says so or not."""
+        scan = scan_of(
+            who, asked.span, include_bots=self.include_bots, order_refunds=self.refund_basis == "order"
+        )
+        names = self.event_names
+        return replace(scan, conversions=ConversionSet(names, any_revenue=False)) if names else scan
+
+
+class AttributionReport(Answer):
+    """Credits by group and by channel. Rows and ``unattributed`` add up to ``totals``."""
+
+    campaigns: list[AnyRow]
+    channels: list[ChannelRow]
+    unattributed: Earned
+    totals: Visited
+    attribution: Attribution
+    group_by: GroupBy
+    basis: Basis
+    refund_basis: RefundBasis
+    truncated: bool
+    currency: str
+    range: RangeAnswer
+    complete: bool
+
+
+@operation("GET /attribution", tag="attribution", errors=(422,))
+async def get_attribution(
+    query: AttributionQuery,
+    *,
+    who: Caller,
+    aggregates: Aggregates,
+    paths: Paths,
+    models: Models,
+    queue: IngestQueue,
+) -> AttributionReport:
+    """Which campaigns and channels the conversions of a range are credited to, and their money.
+
+    ``visitors`` and ``sessions`` count those whose session carries the values of the row; they do not
+    depend on the model. Data-driven models need enough conversions, and paths without one.
+    """
+    asked = between(query.start_date, query.end_date, who.workspace.zone, who.now)
+    chosen = Attribution(model=query.model, window_days=query.window_days)
+    model = models.named(chosen.model)
+    _check_basis(query, model)
+    credit = credit_for(models, chosen, by_touch=query.by_touch, event_names=query.event_names)
+    report = Report(query.scan(who, asked), credit, aggregates)
+    grouping, by_channel = GROUPINGS[query.group_by], GROUPINGS["channel"]
+    if isinstance(model, DataDriven):
+        fit, totals = FittedReport(report, models, model, paths), await report.totals()
+        (groups, truncated), (channels, _) = await asyncio.gather(
+            fit.groups(grouping, totals, query.limit), fit.groups(by_channel, totals)
+        )
+    else:
+        totals, (groups, truncated), (channels, _) = await asyncio.gather(
+            report.totals(), report.groups(grouping, query.limit), report.groups(by_channel)
+        )
+    currency = who.workspace.currency
+    return AttributionReport(
+        campaigns=list(_rows(grouping, groups, currency)),
+        channels=list(_rows(by_channel, channels, currency)),
+        unattributed=Earned.model_validate(totals.unattributed.written(currency)),
+        totals=Visited.model_validate(
+            {"visitors": totals.visitors, "sessions": totals.sessions, **totals.earned.written(currency)}
+        ),
+        attribution=chosen,
+        group_by=query.group_by,
+        basis=query.basis,
+        refund_basis=query.refund_basis,
+        truncated=truncated,
+        currency=currency,
+        range=RangeAnswer.of(asked),
+        complete=_is_settled(query, chosen, asked) and await is_complete(queue, asked),
+    )
+
+
+def _check_basis(query: AttributionQuery, model: AttributionModel) -> None:
+    if query.by_touch and isinstance(model, DataDriven):
+        raise BadRequest(
+            f"{model.label} credits groups, not single touches: basis must be conversion",
+            "invalid_parameter",
+            field="basis",
+        )
+
+
+def _is_settled(query: AttributionQuery, chosen: Attribution, asked: Range) -> bool:
+    """Whether no later conversion can still be credited to a touch of the range (semantics 8.6)."""
+    return not query.by_touch or asked.span.end + chosen.window <= asked.now
+
+
+def _rows(grouping: Grouping, groups: Iterable[Group], currency: str) -> Iterable[Row]:
+    for group in groups:
+        yield grouping.row.model_validate(
+            {
+                **grouping.keys(group.key),
+                "visitors": group.visitors,
+                "sessions": group.sessions,
+                **group.earned.written(currency),
+                **group.earned.rates(group.visitors, currency),
+            }
+        )
+
+
+OPERATIONS = (get_attribution,)
