@@ -1,0 +1,81 @@
+"""A guard in front of every application: what two servers could read differently is refused.
+
+No server in use refuses all of these by itself. The answer closes the connection, so bytes that
+follow are never read as another request.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_SINGLE: Final = (b"host", b"content-length", b"transfer-encoding", b"authorization", b"x-api-key")
+_CONTROL: Final = (b"\r", b"\n", b"\0")
+_BODY: Final = b'{"error":"Malformed request"}'
+_HEADERS: Final = [
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(_BODY)).encode()),
+    (b"access-control-allow-origin", b"*"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"close"),
+]
+
+
+def guarded(app: App) -> App:
+    """``app`` behind the guard."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+        elif is_clear(scope):
+            await _answered(app, scope, receive, send)
+        else:
+            await _refuse(scope, send)
+
+    return application
+
+
+async def _answered(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """Run ``app``; a request it leaves without an answer, because its body broke off, is refused.
+
+    granian makes a 500 of its own of such a request; to a client that is gone it makes no difference.
+    """
+    started = False
+
+    async def watched(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    await app(scope, receive, watched)
+    if not started:
+        await _refuse(scope, send)
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    # HTTP/2 knows no connection header: a stream ends by itself.
+    headers = _HEADERS if scope.get("http_version", "1.1").startswith("1") else _HEADERS[:-1]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": _BODY})
+
+
+def is_clear(scope: Scope) -> bool:
+    """Whether a request can be read in one way only: its length, its host, its credential, its lines."""
+    found: dict[bytes, list[bytes]] = {name: [] for name in _SINGLE}
+    for name, value in scope["headers"]:
+        if name in found:
+            found[name].append(value)
+        if any(control in value for control in _CONTROL):
+            return False
+    lengths, codings = found[b"content-length"], found[b"transfer-encoding"]
+    if max(map(len, found.values())) > 1 or (lengths and codings):
+        return False
+    if scope.get("http_version", "1.1") == "1.1" and not any(found[b"host"]):
+        return False
+    return all(length.isdigit() for length in lengths) and all(
+        c.strip().lower() == b"chunked" for c in codings
+    )

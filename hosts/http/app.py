@@ -1,0 +1,102 @@
+"""The Quart application of the API host: pages where a page stands, the gateway everywhere else."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, cast
+from urllib.parse import quote
+
+from quart import Blueprint, Quart, Response, request
+from werkzeug.exceptions import HTTPException
+
+from hosts.guard import App, guarded
+from hosts.ingest.address import ClientAddress
+from service_core.gateway.dispatch import MAX_BODY
+from service_core.gateway.exchange import Request
+from service_core.gateway.exchange import Response as Answer
+
+Dispatch = Callable[[Request], Awaitable[Answer]]
+
+PATIENCE_SECONDS: Final = 10.0
+DRAINED_AT_MOST: Final = 16_000_000
+"""Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
+
+
+def api_app(
+    dispatch: Dispatch, *, addresses: ClientAddress | None = None, pages: Iterable[Blueprint] = ()
+) -> App:
+    """The ASGI application, behind the guard.
+
+    Args:
+        dispatch: the gateway's door.
+        addresses: finds the client behind trusted proxies.
+        pages: blueprints for people; what none of them claims goes to the gateway.
+    """
+    return guarded(cast(App, quart_app(dispatch, addresses or ClientAddress(), pages)))
+
+
+def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blueprint] = ()) -> Quart:
+    """The application without its guard."""
+    app = Quart("touchpoint", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = None  # the gateway refuses in its own order, after the credential
+    for blueprint in pages:
+        app.register_blueprint(blueprint)
+
+    @app.before_request
+    async def answer() -> Response | None:
+        """Answer all that no page claims: whatever the method, slashes and dots of the path."""
+        if request.routing_exception is None:
+            return None
+        try:
+            body = await _body()
+        except TimeoutError:
+            return _json(408, b'{"error":"Request body took too long"}')
+        found = await dispatch(_request(body, addresses))
+        return Response(found.body, found.status, dict(found.headers))
+
+    @app.errorhandler(HTTPException)
+    async def refuse(fault: HTTPException) -> Response:
+        """Faults of the framework itself are JSON too."""
+        return _json(fault.code or 500, b'{"error":"%s"}' % fault.name.encode())
+
+    return app
+
+
+def _request(body: bytes, addresses: ClientAddress) -> Request:
+    scope = request.scope
+    peer = scope.get("client")
+    raw = scope.get("raw_path") or quote(scope["path"]).encode()
+    return Request(
+        method=request.method,
+        path=raw.partition(b"?")[0].decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        headers={name.lower(): value for name, value in request.headers.items()},
+        body=body,
+        client=addresses.of(peer and peer[0], scope["headers"]),
+    )
+
+
+async def _body() -> bytes:
+    """The body up to one byte over the limit; the rest is read and dropped.
+
+    Raises:
+        TimeoutError: nothing came for 10 seconds.
+    """
+    kept, size = bytearray(), 0
+    chunks = aiter(request.body)
+    while size <= DRAINED_AT_MOST:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            chunk = await anext(chunks, None)
+        if chunk is None:
+            break
+        kept += chunk[: MAX_BODY + 1 - len(kept)]
+        size += len(chunk)
+    return bytes(kept)
+
+
+def _json(status: int, body: bytes) -> Response:
+    headers = {
+        "Content-Type": "application/json",
+        "Access-Control-Allow-Origin": "*",
+        "Cache-Control": "no-store",
+    }
+    return Response(body, status, headers)

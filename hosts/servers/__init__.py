@@ -1,0 +1,12 @@
+"""ASGI servers, one module each with the same function `serve`; `hosts.serving` imports the one chosen."""
+
+from typing import Final
+
+GRACE_SECONDS: Final = 30
+"""How long what has begun may take after the signal to stop: longer than the longest read."""
+
+IDLE_SECONDS: Final = 10
+"""How long a connection may be silent between requests; on hypercorn also how long a header may take."""
+
+BACKLOG: Final = 2048
+"""Connections the kernel keeps waiting."""

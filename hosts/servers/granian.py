@@ -1,0 +1,36 @@
+"""granian: a server in Rust for busy hosts that stand without a proxy. Its embedded form runs in this loop."""
+
+import asyncio
+import socket
+from typing import Any, cast
+
+from granian._granian import SocketHolder
+from granian.constants import Interfaces
+from granian.server.embed import Server
+
+from hosts.guard import App
+from hosts.servers import BACKLOG, GRACE_SECONDS
+
+
+class _Embedded(Server):
+    """Listens on a socket that was opened before; granian would open one of its own, by address."""
+
+    def __init__(self, app: App, listener: socket.socket) -> None:
+        super().__init__(app, interface=Interfaces.ASGI, websockets=False, log_enabled=False)
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        holder = cast(Any, SocketHolder)(self._listener.detach(), False, BACKLOG)
+        vars(self).update(_ssp=None, _shd=holder, _sfd=holder.get_fd())
+
+
+async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
+    """Serve until ``shutdown`` is set, then drain."""
+    server = _Embedded(app, listener)
+    serving = asyncio.create_task(server.serve())
+    stopping = asyncio.create_task(shutdown.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    cast(Any, server).signal_handler_interrupt()
+    async with asyncio.timeout(GRACE_SECONDS):
+        await serving

@@ -1,0 +1,77 @@
+"""Running an ASGI application in this process until it is told to stop.
+
+Every server drains: it takes no new connection, finishes what has begun for up to 30 seconds, then
+returns.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Coroutine
+from importlib import import_module
+from typing import Any, TypeVar
+
+import uvloop
+
+from hosts.guard import App
+from hosts.servers import BACKLOG
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Server
+
+_Result = TypeVar("_Result")
+
+
+def bind(address: str) -> socket.socket:
+    """A listening socket; port 0 takes a free one.
+
+    Args:
+        address: ``HOST:PORT``, a literal IPv6 host in brackets.
+
+    Raises:
+        StartupError: the address is none, or it is taken.
+    """
+    host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=BACKLOG)
+    except (ValueError, OverflowError):
+        raise StartupError(f"{address!r} is no address to listen on. Write HOST:PORT.") from None
+    except OSError as fault:
+        raise StartupError(
+            f"Cannot listen on {address}: {fault.strerror or fault}. Stop what uses it, or choose another."
+        ) from None
+
+
+async def serve(app: App, listener: socket.socket, server: Server, shutdown: asyncio.Event) -> None:
+    """Serve until ``shutdown`` is set, then drain.
+
+    Args:
+        app: the application.
+        listener: a socket made by `bind`; it is closed at the end.
+        server: which server to run.
+        shutdown: set it to stop.
+
+    Raises:
+        StartupError: the server is not installed.
+    """
+    try:
+        module = import_module(f"hosts.servers.{server}")
+    except ImportError:
+        raise StartupError(
+            f"The server {server} is not installed. Run `pip install {server}`, or choose another."
+        ) from None
+    with listener:
+        await module.serve(app, listener, shutdown)
+
+
+def stop_on_signals(shutdown: asyncio.Event) -> None:
+    """Let SIGTERM and SIGINT set ``shutdown``."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, shutdown.set)
+
+
+def run(main: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine on uvloop."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)

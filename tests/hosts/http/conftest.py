@@ -1,0 +1,120 @@
+"""A small gateway's stand-in behind a real server on a real socket."""
+
+import asyncio
+import json
+import socket
+from contextlib import asynccontextmanager
+
+import pytest
+
+from hosts.http.app import api_app
+from hosts.serving import bind, serve
+from service_core.gateway.exchange import Response
+
+SERVERS = ("hypercorn", "uvicorn", "granian")
+
+
+class Echo:
+    """Answers with what reached it; `/slow` waits until it is told to go on."""
+
+    def __init__(self):
+        self.requests = []
+        self.release = asyncio.Event()
+        self.entered = asyncio.Event()
+
+    async def __call__(self, request):
+        self.requests.append(request)
+        if request.path == "/slow":
+            self.entered.set()
+            await self.release.wait()
+        told = {
+            "method": request.method,
+            "path": request.path,
+            "query": request.query,
+            "size": len(request.body),
+        }
+        status = 413 if len(request.body) > 1_000_000 else 200
+        return Response(
+            status, {"Content-Type": "application/json", "X-Own": "yes"}, json.dumps(told).encode()
+        )
+
+
+class Running:
+    def __init__(self, port, shutdown):
+        self.port = port
+        self.shutdown = shutdown
+
+    async def raw(self, *parts, half_close=False):
+        """Send bytes on a new connection and read until the server closes it, or falls silent."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        received = b""
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+            async with asyncio.timeout(3):
+                while chunk := await reader.read(65536):
+                    received += chunk
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+        return received
+
+    async def ask(self, method, target, body=b"", *headers):
+        """One request that closes its connection; status, headers and body of the answer."""
+        lines = [f"{method} {target} HTTP/1.1", "host: x", "connection: close", *headers]
+        if body:
+            lines.append(f"content-length: {len(body)}")
+        answer = await self.raw("\r\n".join([*lines, "", ""]).encode() + body)
+        head, _, content = answer.partition(b"\r\n\r\n")
+        status, *fields = head.decode().split("\r\n")
+        return (
+            int(status.split()[1]),
+            {f.split(":")[0].lower(): f.partition(": ")[2] for f in fields},
+            content,
+        )
+
+
+@asynccontextmanager
+async def running(app, server):
+    listener, shutdown = bind("127.0.0.1:0"), asyncio.Event()
+    port = listener.getsockname()[1]
+    task = asyncio.create_task(serve(app, listener, server, shutdown))
+    try:
+        await answering(port, task)
+        yield Running(port, shutdown)
+    finally:
+        shutdown.set()
+        async with asyncio.timeout(20):
+            await task
+
+
+async def answering(port, task):
+    while not task.done():
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            return
+    await task
+
+
+@pytest.fixture
+def echo():
+    return Echo()
+
+
+@pytest.fixture(params=SERVERS)
+async def served(request, echo):
+    async with running(api_app(echo), request.param) as live:
+        live.server = request.param
+        yield live
+
+
+@pytest.fixture
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
