@@ -28,6 +28,8 @@ from service_core.gateway.readiness import (
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
 from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
+from service_core.insight.query.questions import Questions
+from service_core.insight.query.sources import EventSource
 from service_core.intake.ports import Devices, EventStore, Geo, IngestQueue
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
@@ -118,6 +120,7 @@ def _offers(
         Registry: registry,
         Catalog: registry.catalog,
         Models: registry.models,
+        Questions: Questions(registry.catalog, (EventSource(ports.events, ports.queue),)),
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),
     }

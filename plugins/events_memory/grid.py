@@ -15,6 +15,7 @@ from service_core.plugin import (
     Leaf,
     Measure,
     Ratio,
+    Sort,
     Span,
     trailing,
 )
@@ -94,7 +95,7 @@ def _sort(found: list[tuple[Any, ...]], plan: Aggregate, leaves: tuple[Leaf, ...
     for sort in reversed(plan.order):
         _by(
             found,
-            [_sort_value(row, sort.by, plan, leaves, width) for row in found],
+            [_sort_value(row, sort, plan, leaves, width) for row in found],
             descending=sort.descending,
         )
 
@@ -105,12 +106,15 @@ def _by(found: list[tuple[Any, ...]], values: list[Any], *, descending: bool) ->
     found[:] = [found[i] for i in [*there, *(i for i, value in enumerate(values) if value is None)]]
 
 
-def _sort_value(row: tuple[Any, ...], by: str, plan: Aggregate, leaves: tuple[Leaf, ...], width: int) -> Any:
-    if by == "bucket":
+def _sort_value(
+    row: tuple[Any, ...], sort: Sort, plan: Aggregate, leaves: tuple[Leaf, ...], width: int
+) -> Any:
+    if sort.by == "bucket":
         return row[0]
-    kind, index = by[0], int(by[1:])
+    kind, index = sort.by[0], int(sort.by[1:])
     if kind == "d":
-        return row[(plan.buckets is not None) + index]
+        value = row[(plan.buckets is not None) + index]
+        return sort.absent if value is None else value
     return measured(plan.measures[index], dict(zip(leaves, row[width:], strict=True)))
 
 

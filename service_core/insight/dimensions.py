@@ -9,11 +9,12 @@ from service_core.insight.measures import Relation
 
 _NOWHERE: Final[Mapping[Relation, str]] = MappingProxyType({})
 
+_SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
+
 
 def _of_session(column: str, *, touch: bool = False) -> Mapping[Relation, str]:
     """The value of the session; in credits, that of the touch."""
-    columns = {relation: f"entry.{column}" for relation in (Relation.EVENTS, Relation.SESSIONS)}
-    columns[Relation.CONVERSIONS] = f"entry.{column}"
+    columns = dict.fromkeys(_SESSION_RELATIONS, f"entry.{column}")
     return MappingProxyType(columns | ({Relation.CREDITS: f"touch.{column}"} if touch else {}))
 
 
@@ -80,7 +81,7 @@ DIMENSIONS: Final = (
         "New or returning",
         "`new` when the first event ever lies in the range, else `returning`.",
         MappingProxyType(
-            dict.fromkeys((Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS), "visitor_is_new")
+            dict.fromkeys(_SESSION_RELATIONS, "visitor_is_new")
             | dict.fromkeys((Relation.MONEY, Relation.CREDITS), "person_is_new")
         ),
         labels=MappingProxyType({"new": True, "returning": False}),

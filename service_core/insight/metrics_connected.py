@@ -121,9 +121,9 @@ ADVERTISING: Final = _declare(
 )  # fmt: skip
 
 ATTRIBUTED_COST: Final = (
-    money.attributed("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.ATTRIBUTED_NET_REVENUE, _SPEND), "Attributed net revenue divided by spend.", ADS),
-    money.attributed("attributed_cpa", "Attributed cost per conversion", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_CONVERSIONS), "Spend divided by attributed conversions.", ADS),
-    money.attributed("attributed_cac", "Attributed cost per new customer", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_NEW_CUSTOMERS), "Spend divided by attributed new customers.", ADS),
+    money.attributed("attributed_roas", "Attributed ROAS", _RATIO, Ratio(money.ATTRIBUTED_NET_REVENUE, _SPEND), "Attributed net revenue divided by spend.", dimensions=ADS),
+    money.attributed("attributed_cpa", "Attributed cost per conversion", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_CONVERSIONS), "Spend divided by attributed conversions.", dimensions=ADS),
+    money.attributed("attributed_cac", "Attributed cost per new customer", _PER_UNIT, Ratio(_SPEND, money.ATTRIBUTED_NEW_CUSTOMERS), "Spend divided by attributed new customers.", dimensions=ADS),
 )  # fmt: skip
 
 BLENDED: Final = (

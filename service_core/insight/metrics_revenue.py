@@ -93,7 +93,7 @@ PAID_NET_REVENUE: Final = Difference(ATTRIBUTED_REVENUE.filtered(PAID), _REFUNDE
 
 
 def attributed(
-    id_: str, label: str, unit: MetricUnit, measure: Measure, text: str, /, dimensions: tuple[str, ...] = ()
+    id_: str, label: str, unit: MetricUnit, measure: Measure, text: str, *, dimensions: tuple[str, ...] = ()
 ) -> Metric:
     """A metric of credits; it takes an attribution model."""
     additivity = Additivity.RATIO if isinstance(measure, Ratio) else Additivity.ADDITIVE

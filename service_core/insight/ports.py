@@ -91,10 +91,15 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key: ``by`` is ``bucket``, a dimension column position ``d0``.., or a measure ``m0``.."""
+    """One sort key: ``by`` is ``bucket``, a dimension column position ``d0``.., or a measure ``m0``..
+
+    Text sorts by code point. An absent dimension value sorts as the text ``absent``, its label; with
+    None, and for a measure without a value, it sorts last in either direction.
+    """
 
     by: str
     descending: bool = True
+    absent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

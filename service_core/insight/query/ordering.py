@@ -1,9 +1,8 @@
-"""Total order of rows: what is unknown or absent sorts last, whichever way (contract 2.9)."""
+"""Total order of rows: names by code point, labels included; what is unknown last (contract 2.9)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from service_core.insight.catalog import Catalog
 from service_core.insight.query.question import BUCKET, Order, Question, Row
 from service_core.kernel.reading import Measured
 
@@ -27,11 +26,11 @@ def total_order(
     return (*order, *(Order(field, descending=False) for field in rest if field not in named))
 
 
-def ordered(rows: Iterable[Row], question: Question, catalog: Catalog) -> list[Row]:
+def ordered(rows: Iterable[Row], question: Question) -> list[Row]:
     """The rows in the order of the question."""
     found = list(rows)
     for key in reversed(question.order):
-        value = _value(key.field, question, catalog)
+        value = _value(key.field, question)
         if value is None:
             continue
         known = [row for row in found if value(row) is not None]
@@ -40,12 +39,12 @@ def ordered(rows: Iterable[Row], question: Question, catalog: Catalog) -> list[R
     return found
 
 
-def _value(field: str, question: Question, catalog: Catalog) -> Callable[[Row], Any] | None:
+def _value(field: str, question: Question) -> Callable[[Row], Any] | None:
     if field == BUCKET:
         return lambda row: row.bucket
     if field in question.dimensions:
-        position, absent = question.dimensions.index(field), catalog.dimensions[field].absent
-        return lambda row: None if row.labels[position] == absent else row.labels[position]
+        position = question.dimensions.index(field)
+        return lambda row: row.labels[position]
     if field in question.metrics:
         position = question.metrics.index(field)
         return lambda row: reading.value if isinstance(reading := row.readings[position], Measured) else None

@@ -23,7 +23,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One sort key: a metric, a dimension or `BUCKET`. What is unknown or absent sorts last."""
+    """One sort key: a metric, a dimension or `BUCKET`. What is unknown sorts last."""
 
     field: str
     descending: bool = True

@@ -15,6 +15,7 @@ from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.question import Question, Table
 from service_core.insight.query.run import Run
 from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
+from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Reason
 
 
@@ -69,6 +70,10 @@ class Questions:
         """Up to when the data of every measured source is present (semantics 19.2)."""
         states = await self.states(who, metrics)
         return min((s.watermark for s in states.values() if s.reason is None), default=who.now)
+
+    async def complete(self, who: Caller, asked: Range, metrics: Sequence[str]) -> bool:
+        """Whether every source behind the metrics was read over the whole range, up to now."""
+        return min(asked.span.end, who.now) <= await self.watermark(who, metrics)
 
     def _reason(self, relation: Relation, states: Mapping[int, SourceState]) -> Reason | None:
         source = self._by_relation.get(relation)

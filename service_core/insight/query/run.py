@@ -95,10 +95,16 @@ class Run:
         return Table(self._rows(self._found(part, grid)), grid.groups, self._sums(added))
 
     def _sorts(self, part: Part) -> tuple[Sort, ...]:
+        dimensions = [self.question.dimensions[position] for position in part.present]
         names = {BUCKET: BUCKET}
         names |= {metric.id: f"m{i}" for i, metric in enumerate(self._measured)}
-        names |= {self.question.dimensions[p]: f"d{i}" for i, p in enumerate(part.present)}
-        return tuple(Sort(names[o.field], o.descending) for o in self.question.order if o.field in names)
+        names |= {id_: f"d{i}" for i, id_ in enumerate(dimensions)}
+        absent = {id_: self.catalog.dimensions[id_].absent for id_ in dimensions}
+        return tuple(
+            Sort(names[key.field], key.descending, absent.get(key.field))
+            for key in self.question.order
+            if key.field in names
+        )
 
     async def _joined(self, parts: Split) -> Table:
         answers = await asyncio.gather(*(self._asked(part) for part in parts.parts))
@@ -109,7 +115,7 @@ class Run:
             for atom, value in values.items():
                 added[atom] += value
         self._fill(found)
-        rows = ordered(self._rows(found), self.question, self.catalog)
+        rows = ordered(self._rows(found), self.question)
         end = None if self.question.limit is None else self.question.offset + self.question.limit
         return Table(tuple(rows[self.question.offset : end]), len(rows), self._sums(added))
 
