@@ -124,8 +124,13 @@ from service_core.intake.model import LedgerRow as LedgerRow
 from service_core.intake.model import Quarantined as Quarantined
 from service_core.intake.model import Queued as Queued
 from service_core.intake.model import Reason as Reason
+from service_core.intake.ports import Device as Device
+from service_core.intake.ports import Devices as Devices
+from service_core.intake.ports import Domains as Domains
 from service_core.intake.ports import EventStore as EventStore
+from service_core.intake.ports import Geo as Geo
 from service_core.intake.ports import Offer as Offer
+from service_core.intake.ports import Place as Place
 from service_core.intake.ports import QueueFailed as QueueFailed
 from service_core.intake.ports import QueueState as QueueState
 from service_core.intake.ports import SessionKey as SessionKey

@@ -1,0 +1,26 @@
+"""Devices by their user agent: ``devices.parser = "useragent://"``."""
+
+from collections.abc import Iterable
+
+from plugins.devices_useragent.settings import UserAgentSettings
+from service_core.plugin import Adapter, Devices, hook
+
+
+def _open(settings: UserAgentSettings) -> Devices:
+    from plugins.devices_useragent.adapter import UserAgents
+
+    return UserAgents(remembered=settings.remembered)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter that reads user agents."""
+    return (
+        Adapter(
+            port="devices",
+            scheme="useragent",
+            open=_open,
+            settings=UserAgentSettings,
+            summary="Browser, system, device type and bot signs from the user agent.",
+        ),
+    )

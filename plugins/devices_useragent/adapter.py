@@ -1,0 +1,62 @@
+"""The `Devices` port on ua-parser's Rust matcher.
+
+Both matchers are linear in the length of the agent, whatever its text, and its length is capped:
+no user agent can hold the consumer up.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from ua_parser import Parser, Result
+from ua_parser.loaders import load_lazy_builtins
+from ua_parser.regex import Resolver
+
+from plugins.devices_useragent.crawlers import Crawlers
+from plugins.devices_useragent.form import device_type
+from plugins.devices_useragent.spelling import browser_name, system_name
+from service_core.plugin import Device
+
+MAX_AGENT: Final = 512
+"""Characters that are looked at; an agent's marks stand in the first few hundred."""
+
+
+class UserAgents:
+    """Describes user agents and remembers the ones used last.
+
+    Args:
+        remembered: how many descriptions are kept.
+    """
+
+    def __init__(self, remembered: int) -> None:
+        self._parser = Parser(Resolver(load_lazy_builtins()))
+        self._crawlers = Crawlers()
+        self._describe = lru_cache(remembered)(self._read)
+
+    def describe(self, user_agent: str) -> Device:
+        """Device and bot signs of a user agent; never fails, whatever was sent."""
+        return self._describe(user_agent[:MAX_AGENT])
+
+    def _read(self, user_agent: str) -> Device:
+        found = self._parser.parse(user_agent)
+        system = system_name(found.os.family) if found.os else None
+        spider = found.device is not None and found.device.family == "Spider"
+        return Device(
+            device_type=device_type(user_agent, system, known=_is_known(found)),
+            browser=browser_name(found.user_agent.family) if found.user_agent else None,
+            browser_version=_version(found.user_agent.major, found.user_agent.minor)
+            if found.user_agent
+            else None,
+            os=system,
+            os_version=_version(found.os.major, found.os.minor) if found.os else None,
+            crawler=spider or self._crawlers.is_crawler(user_agent),
+            headless=self._crawlers.is_headless(user_agent),
+        )
+
+
+def _is_known(found: Result) -> bool:
+    return any(part is not None for part in (found.user_agent, found.os, found.device))
+
+
+def _version(major: str | None, minor: str | None) -> str | None:
+    """``major.minor``, as far as the agent says it."""
+    return ".".join(part for part in (major, minor) if part) or None

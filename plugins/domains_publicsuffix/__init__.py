@@ -1,0 +1,24 @@
+"""Registrable domains by the public suffix list, which the package brings along."""
+
+from collections.abc import Iterable
+
+from service_core.plugin import Adapter, AdapterSettings, Domains, hook
+
+
+def _open(_: AdapterSettings) -> Domains:
+    from plugins.domains_publicsuffix.adapter import PublicSuffixes
+
+    return PublicSuffixes()
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter on the packaged list."""
+    return (
+        Adapter(
+            port="domains",
+            scheme="publicsuffix",
+            open=_open,
+            summary="Registrable domains of referrers by the packaged public suffix list.",
+        ),
+    )

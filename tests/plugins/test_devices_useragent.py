@@ -1,0 +1,133 @@
+"""Contract 3.2: spellings of browsers, systems and device types; semantics 4: bot signs."""
+
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.devices_useragent.adapter import MAX_AGENT, UserAgents
+from service_core.extension import load
+from service_core.plugin import Device
+
+CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/17.5 Mobile/15E148 Safari/604.1"
+)
+
+
+@pytest.fixture(scope="module")
+def agents():
+    return UserAgents(remembered=100)
+
+
+@pytest.mark.parametrize(
+    ("agent", "device"),
+    [
+        (CHROME, Device("desktop", "Chrome", "126.0", "Windows", "10")),
+        (IPHONE, Device("mobile", "Safari", "17.5", "iOS", "17.5")),
+        (
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4 Safari/605.1.15",
+            Device("desktop", "Safari", "17.4", "macOS", "10.15"),
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.6478.50 Mobile Safari/537.36",
+            Device("mobile", "Chrome", "126.0", "Android", "14"),
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 13; SM-X700) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+            Device("tablet", "Chrome", "126.0", "Android", "13"),
+        ),
+        (
+            "Mozilla/5.0 (iPad; CPU OS 16_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.1 Mobile/15E148 Safari/604.1",
+            Device("tablet", "Safari", "16.1", "iOS", "16.1"),
+        ),
+        (
+            "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0",
+            Device("desktop", "Firefox", "127.0", "Linux"),
+        ),
+        (
+            "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+            Device("desktop", "Chrome", "126.0", "Linux"),
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/126.0.6478.54 Mobile/15E148 Safari/604.1",
+            Device("mobile", "Chrome", "126.0", "iOS", "17.5"),
+        ),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.2592.56",
+            Device("desktop", "Edge", "126.0", "Windows", "10"),
+        ),
+    ],
+)
+def test_products_have_their_usual_names(agents, agent, device):
+    assert agents.describe(agent) == device
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "Mozilla/5.0 (SMART-TV; Linux; Tizen 6.0) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/4.0 Chrome/76.0.3809.146 TV Safari/537.36",
+        "Mozilla/5.0 (Web0S; Linux/SmartTV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/94.0.4606.128 Safari/537.36",
+    ],
+)
+def test_a_television_is_a_tv(agents, agent):
+    assert agents.describe(agent).device_type == "tv"
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
+        "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+        "GPTBot/1.2",
+        "curl/8.5.0",
+        "Mozilla/5.0 (compatible; BeetleBot; )",
+        "UniversalFeedParser/4.2-pre-314-svn +http://feedparser.org/",
+    ],
+)
+def test_a_crawler_is_known(agents, agent):
+    assert agents.describe(agent).crawler
+
+
+def test_people_are_no_crawlers(agents):
+    assert not agents.describe(CHROME).crawler
+    assert not agents.describe(IPHONE).crawler
+    assert not agents.describe(
+        "Mozilla/5.0 (Linux; Android 12; CUBOT X50) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36"
+    ).crawler
+
+
+def test_a_headless_browser_is_told_apart(agents):
+    device = agents.describe(CHROME.replace("Chrome/", "HeadlessChrome/"))
+    assert device.headless
+    assert device.browser == "Chrome"
+    assert not agents.describe(CHROME).headless
+
+
+def test_an_agent_that_says_nothing_leaves_everything_unknown(agents):
+    assert agents.describe("") == Device()
+    assert agents.describe("!") == Device()
+
+
+def test_only_the_first_characters_count(agents):
+    assert agents.describe(CHROME + "x" * MAX_AGENT + " Googlebot/2.1") == agents.describe(CHROME)
+
+
+@pytest.mark.parametrize("part", ["Mobile ", "((((", "a/1.1 ", "compatible; ", "\u00e9", "Silk "])
+def test_no_agent_takes_long(agents, part):
+    start = process_time()
+    agents.describe(part * 100_000)
+    assert process_time() - start < 0.1
+
+
+@given(agent=st.text(max_size=600))
+def test_describing_never_fails(agents, agent):
+    assert agents.describe(agent) == agents.describe(agent)
+
+
+def test_the_parser_is_chosen_by_its_url(tmp_path):
+    devices = load().open("devices", "useragent://?remembered=5", folder=tmp_path)
+    assert devices.describe(IPHONE).os == "iOS"

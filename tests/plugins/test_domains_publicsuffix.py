@@ -1,0 +1,44 @@
+"""Semantics 7.1: registrable domains are aware of public suffixes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.domains_publicsuffix.adapter import PublicSuffixes
+from service_core.extension import load
+
+
+@pytest.fixture(scope="module")
+def domains():
+    return PublicSuffixes()
+
+
+@pytest.mark.parametrize(
+    ("host", "registrable"),
+    [
+        ("shop.example.co.uk", "example.co.uk"),
+        ("example.com", "example.com"),
+        ("l.facebook.com", "facebook.com"),
+        ("me.github.io", "me.github.io"),
+        ("github.io", None),
+        ("localhost", None),
+        ("192.0.2.1", None),
+        ("[2001:db8::1]", None),
+        ("example.unheardof", "example.unheardof"),
+        ("", None),
+        ("a..b", None),
+    ],
+)
+def test_registrable(domains, host, registrable):
+    assert domains.registrable(host) == registrable
+
+
+@given(host=st.text(max_size=60))
+def test_any_text_has_an_answer(domains, host):
+    found = domains.registrable(host)
+    assert found is None or host.lower().endswith(found)
+
+
+def test_the_list_is_chosen_by_its_url(tmp_path):
+    domains = load().open("domains", "publicsuffix://", folder=tmp_path)
+    assert domains.registrable("www.example.com") == "example.com"
