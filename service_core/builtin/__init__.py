@@ -4,9 +4,32 @@ from collections.abc import Iterable
 
 from service_core.extension import hook
 from service_core.gateway import operations as gateway
+from service_core.insight import operations as insight
+from service_core.insight.attribution import operations as attribution
+from service_core.insight.catalog import Dimension, Metric
+from service_core.insight.cohorts import operations as cohorts
+from service_core.insight.dimensions import DIMENSIONS
+from service_core.insight.funnels import operations as funnels
+from service_core.insight.metrics import METRICS
 from service_core.kernel.operations import Operation
 
 
 @hook
 def operations() -> Iterable[Operation]:
-    return gateway.OPERATIONS
+    return (
+        *gateway.OPERATIONS,
+        *insight.OPERATIONS,
+        *cohorts.OPERATIONS,
+        *funnels.OPERATIONS,
+        *attribution.OPERATIONS,
+    )
+
+
+@hook
+def metrics() -> Iterable[Metric]:
+    return METRICS
+
+
+@hook
+def dimensions() -> Iterable[Dimension]:
+    return DIMENSIONS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from service_core.access.model import Caller
-from service_core.insight.catalog import Catalog
+from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.measures import Relation
 from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.question import Question, Table
@@ -47,6 +47,10 @@ class Questions:
             return Table((), 0, tuple(0 for _ in question.metrics))
         reasons = await self.reasons(who, question.metrics)
         return await Run(self.catalog, self._by_relation, who, question, reasons).table()
+
+    def named(self, ids: Sequence[str]) -> tuple[Metric, ...]:
+        """The metrics with these ids, which are checked."""
+        return tuple(self.catalog.metrics[id_] for id_ in ids)
 
     async def reasons(self, who: Caller, metrics: Sequence[str]) -> dict[str, Reason]:
         """The metrics that are not measured for the caller's workspace, each with its reason."""

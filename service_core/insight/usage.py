@@ -1,0 +1,110 @@
+"""`GET /workspace` and `GET /usage` (contract 3.16, semantics 21)."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import Field
+
+from service_core.access.budgets import MUTATIONS, WINDOW_SECONDS
+from service_core.access.model import Caller
+from service_core.access.plans import PLANS, UNLIMITED
+from service_core.insight.measures import Op, Predicate, Relation, count
+from service_core.insight.ports import Aggregate, Aggregates
+from service_core.insight.scans import scan_of
+from service_core.kernel.operations import operation
+from service_core.kernel.params import Answer
+from service_core.kernel.ranges import Span
+
+_COUNTED: Final = count(
+    Relation.EVENTS,
+    Predicate("event_name", Op.NOT_IN, ("session_end", "session_start")),
+    Predicate("is_test", value=False),
+)
+"""Stored events without session marks, bots and test events (semantics 21.1)."""
+
+
+class ConnectedPlatform(Answer):
+    """A connected provider or ad platform."""
+
+    provider: str
+    status: str
+
+
+class WorkspaceAnswer(Answer):
+    """The workspace of the key."""
+
+    id: str
+    name: str
+    domain: str | None
+    timezone: str
+    connected_platforms: list[ConnectedPlatform]
+    currency: str
+
+
+class RateLimit(Answer):
+    """What the key may spend per window."""
+
+    limit: int
+    window_seconds: int
+    mutations_limit: int
+
+
+class Usage(Answer):
+    """What the plan counts in this period; limits are null when unlimited."""
+
+    events_used: int
+    events_limit: int | None
+    postbacks_used: int
+    postbacks_limit: int | None
+    period_start: datetime
+    period_end: datetime = Field(description="Exclusive.")
+    plan: str
+    rate_limit: RateLimit
+
+
+@operation("GET /workspace", tag="workspace")
+async def get_workspace(*, who: Caller) -> WorkspaceAnswer:
+    """The workspace the key belongs to."""
+    workspace = who.workspace
+    return WorkspaceAnswer(
+        id=workspace.public_id,
+        name=workspace.name,
+        domain=workspace.domain,
+        timezone=workspace.timezone,
+        connected_platforms=[],
+        currency=workspace.currency,
+    )
+
+
+@operation("GET /usage", tag="workspace")
+async def get_usage(*, who: Caller, events: Aggregates) -> Usage:
+    """Events and postbacks of the billing period, and the limits of plan and key."""
+    return await usage_of(who, events)
+
+
+async def usage_of(who: Caller, events: Aggregates) -> Usage:
+    """The caller's usage in the present UTC calendar month."""
+    period, plan = _month(who.now), PLANS.get(who.workspace.plan, UNLIMITED)
+    grid = await events.aggregate(Aggregate(scan_of(who, period), (_COUNTED,)))
+    return Usage(
+        events_used=grid.rows[0][0],
+        events_limit=plan.events_limit,
+        postbacks_used=0,
+        postbacks_limit=plan.postbacks_limit,
+        period_start=period.start,
+        period_end=period.end,
+        plan=who.workspace.plan,
+        rate_limit=RateLimit(
+            limit=who.credential.rate_limit,
+            window_seconds=WINDOW_SECONDS,
+            mutations_limit=MUTATIONS,
+        ),
+    )
+
+
+def _month(now: datetime) -> Span:
+    start = datetime(now.year, now.month, 1, tzinfo=UTC)
+    return Span(start, datetime(now.year + now.month // 12, now.month % 12 + 1, 1, tzinfo=UTC))
+
+
+OPERATIONS = (get_workspace, get_usage)
