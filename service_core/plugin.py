@@ -39,6 +39,8 @@ from service_core.insight.conversions import UNPAID as UNPAID
 from service_core.insight.conversions import converts as converts
 from service_core.insight.conversions import is_system as is_system
 from service_core.insight.conversions import standard as standard
+from service_core.insight.custom_keys import RESERVED_KEYS as RESERVED_KEYS
+from service_core.insight.custom_keys import RESERVED_STARTS as RESERVED_STARTS
 from service_core.insight.custom_keys import is_custom as is_custom
 from service_core.insight.custom_keys import json_type as json_type
 from service_core.insight.event_names import ADD_TO_CART as ADD_TO_CART
