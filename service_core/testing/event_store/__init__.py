@@ -1,0 +1,26 @@
+"""The conformance kit of the event store: what every adapter must answer.
+
+Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode = "auto"``::
+
+    class TestMyStore(EventStoreConformance):
+        @pytest.fixture
+        async def store(self, tmp_path):
+            store = open_my_store(tmp_path)
+            await store.start()
+            yield store
+            await store.aclose()
+"""
+
+from service_core.testing.event_store.attributions import Attributions
+from service_core.testing.event_store.facts import Facts
+from service_core.testing.event_store.identities import Identities
+from service_core.testing.event_store.journeys import Journeys
+from service_core.testing.event_store.kit import Store
+from service_core.testing.event_store.log import Log
+from service_core.testing.event_store.writing import Writing
+
+__all__ = ["EventStoreConformance", "Store"]
+
+
+class EventStoreConformance(Writing, Facts, Identities, Attributions, Journeys, Log):
+    """Every scenario of the kit; override the fixture ``store``."""

@@ -1,0 +1,205 @@
+"""Whose an event is: the golden cases of semantics 5, revocation, and the read side of persons."""
+
+from service_core.insight.ports import PeoplePage
+from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
+from service_core.testing.story import Story, campaign, days
+
+SPAN = days("2026-03-01", "2026-03-31")
+
+
+async def owners(store: Store, story: Story) -> dict[str, list[str]]:
+    """Person -> times of its events, hour and minute."""
+    found, _ = await store.people(PeoplePage(story.scan(SPAN), 100, 0, "events"))
+    return {
+        person.person: [f"{e.timestamp:%H:%M}" for e in await store.history(story.scan(SPAN), person.person)]
+        for person in found
+    }
+
+
+class Identities(Kit):
+    """Semantics 5."""
+
+    def tell(self, story: Story, *said: tuple[str, str | None]) -> None:
+        """One event an hour: (visitor, strong id)."""
+        for hour, (visitor, strong) in enumerate(said):
+            name = "$identify" if strong else "page_view"
+            story.happens(name, at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong)
+
+    async def test_what_a_visitor_did_before_it_was_known_belongs_to_the_person(
+        self, store: Store, story: Story
+    ) -> None:
+        self.tell(story, ("A1", None), ("A1", "U1"))
+        await store.append(story.events)
+        assert await owners(store, story) == {"u:U1": ["00:00", "01:00"]}
+
+    async def test_a_shared_computer_moves_later_events_only(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None))
+        await store.append(story.events)
+        assert await owners(store, story) == {
+            "u:U1": ["00:00", "01:00", "02:00"],
+            "u:U2": ["03:00", "04:00"],
+        }
+
+    async def test_the_former_person_may_come_back(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", "U1"), ("A1", "U2"), ("A1", "U1"), ("A1", None))
+        await store.append(story.events)
+        assert await owners(store, story) == {"u:U1": ["00:00", "02:00", "03:00"], "u:U2": ["01:00"]}
+
+    async def test_two_devices_of_one_person_are_two_visitors(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", "U1"), ("A2", "U1"))
+        await store.append(story.events)
+        assert await measure(store, story.scan(SPAN), PERSONS, VISITORS) == (1, 2)
+
+    async def test_an_alias_joins_two_strong_ids_under_the_new_one(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", "U1"), ("A1", None))
+        self.alias(story, "U1", "U2", at="2026-03-02T05:00")
+        await store.append(story.events)
+        assert list(await owners(store, story)) == ["u:U2"]
+        assert await store.resolve(story.workspace_id, "U1") == "u:U2"
+
+    async def test_aliases_chain_and_the_latest_names_the_person(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", "U1"), ("A2", "U2"), ("A3", "U3"))
+        self.alias(story, "U1", "U2", at="2026-03-02T05:00")
+        self.alias(story, "U2", "U3", at="2026-03-02T06:00")
+        await store.append(story.events)
+        assert list(await owners(store, story)) == ["u:U3"]
+
+    async def test_visitors_nobody_named_stay_apart(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", None), ("A2", None))
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:A1", "v:A2"}
+
+    async def test_a_visitor_and_a_user_of_one_spelling_are_two(self, store: Store, story: Story) -> None:
+        self.tell(story, ("X", None), ("X2", "X"))
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:X", "u:X"}
+
+    async def test_a_link_that_arrives_late_reaches_back_all_the_same(
+        self, store: Store, story: Story
+    ) -> None:
+        self.tell(story, ("A1", None), ("A1", None), ("A1", "U2"))
+        story.happens("$identify", at="2026-03-02T00:30", visitor="A1", strong_id="U1")
+        await store.append(story.events[:3])
+        await store.append(story.events[3:])
+        assert await owners(store, story) == {"u:U1": ["00:00", "00:30", "01:00"], "u:U2": ["02:00"]}
+
+    async def test_at_one_instant_the_sequence_decides(self, store: Store, story: Story) -> None:
+        for strong in ("U1", None, "U2", None):
+            story.happens("x", at="2026-03-02", visitor="A1", strong_id=strong)
+        await store.append(story.events)
+        counts = {person: len(times) for person, times in (await owners(store, story)).items()}
+        assert counts == {"u:U1": 2, "u:U2": 2}
+
+    async def test_a_bot_links_nobody(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", None))
+        story.happens("$identify", at="2026-03-02T05:00", visitor="A1", strong_id="U1", is_bot=True)
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:A1"}
+
+    async def test_removing_a_link_restores_the_earlier_state(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", None), ("A1", "U1"), ("A1", None), ("A1", "U2"), ("A1", None))
+        await store.append(story.events)
+        await store.revoke_link(story.workspace_id, story.events[3].event_id)
+        assert await owners(store, story) == {"u:U1": ["00:00", "01:00", "02:00", "04:00"], "u:U2": ["03:00"]}
+        await store.revoke_link(story.workspace_id, story.events[1].event_id)
+        assert await owners(store, story) == {
+            "v:A1": ["00:00", "02:00", "04:00"],
+            "u:U1": ["01:00"],
+            "u:U2": ["03:00"],
+        }
+
+    async def test_removing_an_alias_parts_the_persons(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", "U1"), ("A2", "U2"))
+        alias = self.alias(story, "U1", "U2", at="2026-03-02T05:00")
+        await store.append(story.events)
+        await store.revoke_link(story.workspace_id, alias)
+        assert set(await owners(store, story)) == {"u:U1", "u:U2"}
+
+    async def test_an_external_id_joins_unknown_visitors_to_the_known_one(
+        self, store: Store, story: Story
+    ) -> None:
+        for visitor, strong, external in (("A1", None, "c1"), ("A2", None, "c1"), ("A3", "U1", "c1")):
+            ids = {"crm": external}
+            story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
+        story.happens("x", at="2026-03-02", visitor="A4", external_ids={"shop": "c1"})
+        await store.append(story.events)
+        counts = {person: len(times) for person, times in (await owners(store, story)).items()}
+        assert counts == {"u:U1": 3, "v:A4": 1}
+
+    async def test_an_external_id_of_two_persons_joins_neither(self, store: Store, story: Story) -> None:
+        for visitor, strong in (("A1", None), ("A2", "U1"), ("A3", "U2")):
+            story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids={"crm": "c1"})
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:A1", "u:U1", "u:U2"}
+
+    async def test_a_match_by_mail_joins_the_web_visitor_to_the_app_visitor(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("page_view", at="2026-03-02T00:00", visitor="W1")
+        matched = {"match_method": "email", "web_visitor_id": "W1"}
+        name = "$web_attribution_matched"
+        story.happens(name, at="2026-03-02T01:00", visitor="P1", strong_id="U1", event_data=matched)
+        by_address = {"match_method": "ip", "web_visitor_id": "W2"}
+        story.happens("page_view", at="2026-03-02T02:00", visitor="W2")
+        story.happens(name, at="2026-03-02T03:00", visitor="P1", event_data=by_address)
+        await store.append(story.events)
+        assert await owners(store, story) == {"u:U1": ["00:00", "01:00", "03:00"], "v:W2": ["02:00"]}
+
+    async def test_an_id_resolves_as_user_then_visitor_then_anonymous_id(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("page_view", at="2026-03-02T00:00", visitor="A1", anonymous_id="A0")
+        self.tell(story, ("A1", "U1"), ("U1", None), ("A1", "U2"))
+        await store.append(story.events)
+        for any_id, person in (("U1", "u:U1"), ("A1", "u:U2"), ("A0", "u:U1"), ("nobody", None)):
+            assert await store.resolve(story.workspace_id, any_id) == person, any_id
+
+    async def test_a_person_is_told_by_firsts_ever_and_counts_of_the_span(
+        self, store: Store, story: Story
+    ) -> None:
+        came = campaign("google", "cpc", "spring")
+        story.happens("page_view", at="2026-02-01", visitor="A1", country="DE", **came)
+        traits = {"traits": {"email": "ada@example.com"}, "name": "Ada"}
+        story.happens("$identify", at="2026-02-02", visitor="A1", strong_id="U1", event_data=traits)
+        story.happens("page_view", at="2026-03-02", visitor="A2", session="s2", strong_id="U1", country="FR")
+        story.happens("purchase", at="2026-03-03", visitor="A2", session="s2", revenue=500, order_id="O1")
+        story.happens("purchase", at="2026-03-04", visitor="A2", session="s3", revenue=500, order_id="O1")
+        foreign = {"revenue": 900, "currency": "EUR"}
+        story.happens("purchase", at="2026-03-05", visitor="A2", session="s3", **foreign)
+        await store.append(story.events)
+        plan = PeoplePage(story.scan(SPAN), 10, 0, "last_seen", search="ADA@", utm_campaign="spring")
+        (ada,), total = await store.people(plan)
+        assert (total, ada.person, ada.user_id, ada.email, ada.name) == (
+            1, "u:U1", "U1", "ada@example.com", "Ada",
+        )  # fmt: skip
+        assert (ada.visitor_ids, ada.first_seen, ada.latest) == (
+            ("A2",), story.events[0].timestamp, story.events[-1],
+        )  # fmt: skip
+        counts = ada.sessions, ada.pageviews, ada.events, ada.conversions, ada.orders, ada.revenue
+        assert counts == (2, 1, 4, 2, 2, 500)
+        assert ada.foreign_money
+        assert ada.first_touch
+        assert (ada.first_touch.utm_source, ada.first_touch.channel) == ("google", "paid_search")
+
+    async def test_a_profile_gathers_ids_and_traits_of_all_time(self, store: Store, story: Story) -> None:
+        for day, data in ((1, {"plan": "free", "city": "Riga"}), (2, {"plan": "pro", "city": None})):
+            at = f"2026-02-0{day}"
+            ids = {"crm": str(day)}
+            story.happens(
+                "$identify",
+                at=at,
+                visitor=f"A{day}",
+                anonymous_id=f"A{day}",
+                strong_id="U1",
+                external_ids=ids,
+                event_data=data,
+            )
+        await store.append(story.events)
+        profile = await store.profile(story.workspace_id, "u:U1")
+        assert (profile.anonymous_ids, dict(profile.external_ids)) == (("A1", "A2"), {"crm": "2"})
+        assert dict(profile.traits) == {"plan": "pro", "city": "Riga"}
+
+    def alias(self, story: Story, previous: str, new: str, *, at: str) -> str:
+        """An `$alias` event; its id."""
+        data = {"previous_id": previous}
+        return story.happens("$alias", at=at, visitor=new, strong_id=new, event_data=data).event_id

@@ -1,0 +1,188 @@
+"""Funnels and cohorts (semantics 15, 16)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from service_core.insight.measures import Predicate
+from service_core.insight.ports import CohortPlan, FunnelOrder, FunnelPlan, FunnelTable
+from service_core.kernel.ranges import Unit
+from service_core.kernel.series import cover
+from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.story import Story, campaign, days, instant
+
+SPAN = days("2026-03-01", "2026-03-31")
+STEPS = tuple(frozenset({name}) for name in "ABC")
+
+
+def walk(story: Story, said: str, *, visitor: str = "A1") -> None:
+    """``A1 B16``: event A on the 1st, event B on the 16th."""
+    for word in said.split():
+        story.happens(word[0], at=f"2026-03-{int(word[1:]):02}", visitor=visitor)
+
+
+def plan(story: Story, **fields: Any) -> FunnelPlan:
+    """A funnel A, B, C within 14 days."""
+    plain: dict[str, Any] = {"steps": STEPS, "window": timedelta(days=14), "now": instant("2026-06-01")}
+    return FunnelPlan(story.scan(SPAN), **plain | fields)
+
+
+def counts(table: FunnelTable) -> list[int]:
+    """Units per step."""
+    return [step.count for step in table.steps]
+
+
+class Journeys(Kit):
+    """Semantics 15 and 16."""
+
+    async def test_the_golden_walks(self, store: Store) -> None:
+        twice = (frozenset({"A"}), frozenset({"A"}))
+        for said, steps, reached in (
+            ("A1 B2 C3", STEPS, [1, 1, 1]),
+            ("A1 A2 C3", STEPS, [1, 0, 0]),
+            ("B1 A2 C3", STEPS, [1, 0, 0]),
+            ("A1 B16 A17 B18 C19", STEPS, [1, 1, 1]),
+            ("A1 A2", twice, [1, 1]),
+            ("A1", twice, [1, 0]),
+            ("A1 B1", STEPS[:2], [1, 1]),
+            ("B1 A1", STEPS[:2], [1, 0]),
+            ("A1 B15", STEPS[:2], [1, 1]),
+            ("A1 B16", STEPS[:2], [1, 0]),
+        ):
+            story = Story()
+            walk(story, said)
+            await store.append(story.events)
+            assert counts(await store.funnel(plan(story, steps=steps))) == reached, said
+
+    async def test_times_are_those_of_the_deepest_attempt(self, store: Store, story: Story) -> None:
+        walk(story, "A1 B16 A17 B18 C20")
+        walk(story, "A1 B3", visitor="A2")
+        await store.append(story.events)
+        table = await store.funnel(plan(story))
+        day = 86_400.0
+        assert [(s.count, s.median_seconds, s.mean_seconds) for s in table.steps] == [
+            (2, None, None), (2, 1.5 * day, 1.5 * day), (1, 2 * day, 2 * day),
+        ]  # fmt: skip
+
+    async def test_strict_lets_nothing_stand_between(self, store: Store, story: Story) -> None:
+        walk(story, "A1 B2 C3")
+        walk(story, "A1 X2 B3 C4", visitor="A2")
+        walk(story, "A1 B2 X3 C4", visitor="A3")
+        await store.append(story.events)
+        table = await store.funnel(plan(story, order=FunnelOrder.STRICT))
+        assert counts(table) == [3, 2, 1]
+
+    async def test_any_counts_different_steps_in_one_window(self, store: Store, story: Story) -> None:
+        walk(story, "C1 B2 A3")
+        walk(story, "B1 B2 C3", visitor="A2")
+        walk(story, "B1 A16 C17", visitor="A3")
+        await store.append(story.events)
+        assert counts(await store.funnel(plan(story, order=FunnelOrder.ANY))) == [3, 3, 1]
+
+    async def test_an_excluded_event_removes_the_unit_when_no_attempt_is_free_of_it(
+        self, store: Store, story: Story
+    ) -> None:
+        for visitor, said in (
+            ("removed", "A1 X2 B3"),
+            ("retried", "A1 X2 A3 B4"),
+            ("before", "X1 A2 B3"),
+            ("after", "A1 B2 X3"),
+            ("entrant", "A1 X2"),
+        ):
+            walk(story, said, visitor=visitor)
+        await store.append(story.events)
+        excluding = plan(story, steps=STEPS[:2], exclude=frozenset({"X"}))
+        assert counts(await store.funnel(excluding)) == [4, 3]
+
+    async def test_later_steps_may_follow_the_span_until_now(self, store: Store, story: Story) -> None:
+        walk(story, "A31")
+        story.happens("B", at="2026-04-02", visitor="A1")
+        story.happens("C", at="2026-04-05", visitor="A1")
+        await store.append(story.events)
+        table = await store.funnel(plan(story, now=instant("2026-04-05")))
+        assert (counts(table), table.open) == ([1, 1, 0], 1)
+        table = await store.funnel(plan(story, now=instant("2026-04-06")))
+        assert (counts(table), table.open) == ([1, 1, 1], 0)
+
+    async def test_open_are_entrants_whose_window_has_not_passed(self, store: Store, story: Story) -> None:
+        walk(story, "A1")
+        walk(story, "A10", visitor="A2")
+        walk(story, "A1 A10", visitor="A3")
+        walk(story, "A10 B11 C12", visitor="A4")
+        await store.append(story.events)
+        table = await store.funnel(plan(story, now=instant("2026-03-20")))
+        assert (counts(table), table.open) == ([4, 1, 1], 2)
+
+    async def test_a_unit_is_a_person_or_a_session(self, store: Store, story: Story) -> None:
+        story.happens("A", at="2026-03-02", visitor="A1", session="s1", strong_id="U1")
+        story.happens("A", at="2026-03-03", visitor="A1", session="s2")
+        story.happens("B", at="2026-03-04", visitor="A2", session="s2", strong_id="U1")
+        story.happens("B", at="2026-03-04", visitor="A1", session="s2")
+        await store.append(story.events)
+        two = plan(story, steps=STEPS[:2])
+        assert counts(await store.funnel(two)) == [1, 1]
+        assert counts(await store.funnel(plan(story, steps=STEPS[:2], by_session=True))) == [2, 1]
+
+    async def test_a_filter_looks_at_the_event_of_step_one(self, store: Store, story: Story) -> None:
+        story.happens("A", at="2026-03-02", visitor="A1", country="DE")
+        story.happens("B", at="2026-03-03", visitor="A1", country="FR")
+        story.happens("A", at="2026-03-02", visitor="A2", country="FR")
+        await store.append(story.events)
+        scan = story.scan(SPAN, filters=(Predicate("country", value="DE"),))
+        table = await store.funnel(replace(plan(story), scan=scan))
+        assert counts(table) == [1, 1, 0]
+
+    async def test_nobody_enters_an_empty_funnel(self, store: Store, story: Story) -> None:
+        table = await store.funnel(plan(story))
+        assert (counts(table), table.open) == ([0, 0, 0], 0)
+
+    async def test_cohorts_are_made_by_the_first_event_ever(self, store: Store, story: Story) -> None:
+        weeks = cover(days("2026-03-02", "2026-03-29"), Unit.WEEK, ZoneInfo("UTC"))
+        came = campaign("google", "cpc")
+        for visitor, said in (("old", "-1 3"), ("A1", "3 4 10 24"), ("A2", "3 24"), ("A3", "10 11")):
+            for day in map(int, said.split()):
+                at = f"2026-03-{day:02}" if day > 0 else "2026-02-20"
+                story.happens("page_view", at=at, visitor=visitor, session=at, **came)
+        story.happens("purchase", at="2026-03-10", visitor="A1", order_id="O", revenue=900)
+        story.happens("refund", at="2026-03-24", visitor="A1", order_id="O", revenue=-400)
+        story.happens("purchase", at="2026-03-24", visitor="A2", revenue=50, currency="EUR")
+        await store.append(story.events)
+        scan = story.scan(days("2026-03-02", "2026-03-15"))
+        acquired = cover(scan.span, Unit.WEEK, ZoneInfo("UTC"))
+        table = await store.cohorts(CohortPlan(scan, acquired, weeks))
+        assert dict(table.sizes) == {0: 2, 1: 1}
+        cells = {
+            (c.cohort, c.bucket): (c.active, c.returned, c.revenue, c.foreign_money) for c in table.cells
+        }
+        shown = {key: value for key, value in cells.items() if value[0]}
+        assert shown == {
+            (0, 0): (2, 2, 0, False),
+            (0, 1): (1, 2, 900, False),
+            (0, 3): (2, 2, -400, True),
+            (1, 1): (1, 1, 0, False),
+        }
+        buying = CohortPlan(scan, acquired, weeks, by_conversion=True, event_names=frozenset({"purchase"}))
+        table = await store.cohorts(buying)
+        assert dict(table.sizes) == {1: 1}
+        assert [(c.bucket, c.active) for c in table.cells if c.active] == [(1, 1)]
+
+    async def test_a_cohort_may_be_those_who_first_came_from_somewhere(
+        self, store: Store, story: Story
+    ) -> None:
+        weeks = cover(days("2026-03-02", "2026-03-15"), Unit.WEEK, ZoneInfo("UTC"))
+        for visitor, source in (("A1", "google"), ("A2", "bing")):
+            for day, name in ((2, source), (3, "google")):
+                at = f"2026-03-0{day}"
+                story.happens("page_view", at=at, visitor=visitor, session=at, **campaign(name, "cpc"))
+        story.happens("page_view", at="2026-03-02", visitor="A3")
+        await store.append(story.events)
+        for column, value, size in (
+            ("utm_source", "google", 1),
+            ("channel", "direct", 1),
+            ("country", "DE", 0),
+        ):
+            first = (Predicate(column, value=value),)
+            scan = story.scan(days("2026-03-02", "2026-03-15"))
+            table = await store.cohorts(CohortPlan(scan, weeks, weeks, first_touch=first))
+            assert sum(table.sizes.values()) == size, column

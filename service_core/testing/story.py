@@ -1,0 +1,109 @@
+"""Telling a story in events: rows for tests, with the columns enrichment would have filled.
+
+>>> story = Story()
+>>> story.happens("page_view", at="2026-03-02T15:00", visitor="A1", **campaign("google", "cpc"))
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from service_core.insight.event_names import CONVERSIONS
+from service_core.insight.ports import ConversionSet, Scan
+from service_core.intake.model import CAMPAIGN_COLUMNS, PAGE_VIEWS, Event
+from service_core.kernel.ranges import Span
+
+TOUCHING: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
+
+
+def instant(text: str) -> datetime:
+    """``2026-03-02`` or ``2026-03-02T15:00`` as an instant in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def days(first: str, last: str) -> Span:
+    """UTC days, both whole."""
+    return Span(instant(first), instant(last) + timedelta(days=1))
+
+
+def campaign(
+    source: str, medium: str, name: str | None = None, *, channel: str = "paid_search", in_url: bool = True
+) -> dict[str, Any]:
+    """Columns of an event that carries UTM values."""
+    return {
+        "utm_source": source,
+        "utm_medium": medium,
+        "utm_campaign": name,
+        "campaign_in_url": in_url,
+        **own(source, medium, channel),
+    }
+
+
+def referral(source: str, medium: str, channel: str) -> dict[str, Any]:
+    """Columns of an event that carries an external referrer and nothing else."""
+    return own(source, medium, channel) | _classified("referral", source, medium, channel)
+
+
+def own(source: str, medium: str, channel: str) -> dict[str, Any]:
+    """Columns of the classification by what the event carries."""
+    shown = {"attribution_source": source, "attribution_medium": medium, "channel": channel}
+    return _classified("own", source, medium, channel) | shown
+
+
+def _classified(side: str, source: str, medium: str, channel: str) -> dict[str, Any]:
+    return {f"{side}_source": source, f"{side}_medium": medium, f"{side}_channel": channel}
+
+
+class Story:
+    """The events of one workspace in the order they came in.
+
+    Attributes:
+        workspace_id: a new workspace, unless given.
+        events: what happened so far.
+    """
+
+    def __init__(self, workspace_id: UUID | None = None) -> None:
+        self.workspace_id = workspace_id or uuid4()
+        self.events: list[Event] = []
+        # Sequences are unique in a deployment, so stories of several workspaces never share one.
+        self._next = (self.workspace_id.int % 2**40 << 20) + 1
+
+    def happens(
+        self, name: str, *, at: str | datetime, visitor: str, session: str = "s1", **columns: Any
+    ) -> Event:
+        """Add an event; it is received when it happens, unless ``received_at`` is given."""
+        when = instant(at) if isinstance(at, str) else at
+        seq = self._next
+        self._next += 1
+        money = {"currency": "USD"} if columns.get("revenue") is not None else {}
+        carries = any(columns.get(column) is not None for column in CAMPAIGN_COLUMNS)
+        row: Mapping[str, Any] = {
+            "event_id": f"{self.workspace_id}-{seq}",
+            "received_at": when,
+            "user_id": columns.get("strong_id"),
+            "touchable": not columns.get("is_bot") and (name in TOUCHING or carries),
+            **money,
+            **columns,
+        }
+        event = Event(
+            event_name=name,
+            timestamp=when,
+            visitor_id=visitor,
+            session_id=session,
+            workspace_id=self.workspace_id,
+            seq=seq,
+            **row,
+        )
+        self.events.append(event)
+        return event
+
+    def scan(self, span: Span, **fields: Any) -> Scan:
+        """A scan of this workspace: USD, UTC and the default conversions, unless given."""
+        plain: dict[str, Any] = {"currency": "USD", "zone": "UTC", "conversions": CONVERSIONS}
+        return Scan(self.workspace_id, span, **plain | fields)
+
+
+def converting(names: Iterable[str], *, any_revenue: bool = False) -> ConversionSet:
+    """A conversion set of these names."""
+    return ConversionSet(frozenset(names), any_revenue=any_revenue)

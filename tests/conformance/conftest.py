@@ -1,0 +1,5 @@
+"""Assertions of the kits explain themselves like those of any test."""
+
+import pytest
+
+pytest.register_assert_rewrite("service_core.testing.event_store")

@@ -1,0 +1,12 @@
+"""The memory store passes the kit that compares others with it."""
+
+import pytest
+
+from plugins.events_memory.adapter import MemoryEvents
+from service_core.testing.event_store import EventStoreConformance
+
+
+class TestEventsMemory(EventStoreConformance):
+    @pytest.fixture
+    def store(self):
+        return MemoryEvents()
