@@ -1,0 +1,92 @@
+"""The event store on an embedded DuckDB file: every port, one question module behind each method."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from plugins.events_sql import log, upkeep, visits, writing
+from plugins.events_sql.aggregate import aggregate
+from plugins.events_sql.engine import Engine
+from plugins.events_sql.settings import DuckSettings
+from service_core.plugin import (
+    Aggregate,
+    Event,
+    EventName,
+    EventPage,
+    Events,
+    Grid,
+    LiveVisitor,
+    PropertyKey,
+    Scan,
+    SessionKey,
+    SessionState,
+)
+
+
+class DuckEvents:
+    """Events in one DuckDB file, owned by one process."""
+
+    def __init__(self, settings: DuckSettings) -> None:
+        options: dict[str, str | int] = {
+            "memory_limit": settings.memory_limit,
+            "checkpoint_threshold": settings.checkpoint_threshold,
+        }
+        if settings.threads:
+            options["threads"] = settings.threads
+        self._engine = Engine(settings.path, options, settings.readers, settings.timeout_seconds)
+
+    async def start(self) -> None:
+        """Open the file and create what is missing."""
+        await asyncio.to_thread(self._open)
+
+    def _open(self) -> None:
+        self._engine.open()
+        self._write = self._engine.cursor()
+        writing.create(self._write)
+
+    async def aclose(self) -> None:
+        """Finish the running batch and close the file."""
+        await asyncio.to_thread(self._engine.close)
+
+    async def append(self, events: Sequence[Event]) -> int:
+        """Store a batch atomically; the number of new events."""
+        if not events:
+            return 0
+        return await self._engine.write(lambda: writing.append(self._write, events))
+
+    async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
+        """What is stored of these sessions."""
+        return await self._engine.read(lambda reader: visits.states(keys, reader)) if keys else {}
+
+    async def maintain(self) -> None:
+        """Sort what arrived unsorted, and fold the log into the file."""
+        await self._engine.write(lambda: upkeep.maintain(self._write))
+
+    async def rebuild(self) -> None:
+        """Compute every derived table anew from the events."""
+        await self._engine.write(lambda: writing.rebuild(self._write))
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures by dimensions and buckets."""
+        return await self._engine.read(lambda reader: aggregate(plan, reader))
+
+    async def page(self, plan: EventPage) -> Events:
+        """Raw event rows."""
+        return await self._engine.read(lambda reader: log.page(plan, reader))
+
+    async def names(self, scan: Scan) -> list[EventName]:
+        """Event names in the span."""
+        return await self._engine.read(lambda reader: log.names(scan, reader))
+
+    async def properties(self, scan: Scan, limit: int) -> list[PropertyKey]:
+        """Custom keys by event name."""
+        return await self._engine.read(lambda reader: log.properties(scan, limit, reader))
+
+    async def live(self, scan: Scan, received_since: datetime, limit: int) -> list[LiveVisitor]:
+        """Visitors of the last minutes."""
+        return await self._engine.read(lambda reader: log.live(scan, received_since, limit, reader))
+
+    async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
+        """Timestamps of the first and last event."""
+        return await self._engine.read(lambda reader: log.bounds(workspace_id, reader))

@@ -1,0 +1,111 @@
+"""Predicates as conditions: the rules of `insight.predicates`, in SQL.
+
+An operand that is a number compares as numbers, with the number a text spells too; any other
+operand compares as text, by code point.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from service_core.plugin import Op, Predicate
+
+Expression = sa.ColumnElement[Any]
+_NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_NEGATED: Final = {Op.NEQ: Op.EQ, Op.NOT_IN: Op.IN, Op.NOT_CONTAINS: Op.CONTAINS, Op.IS_NOT_SET: Op.IS_SET}
+_TEXT: Final[Mapping[Op, type[sa.ColumnElement[bool]]]] = {
+    Op.CONTAINS: fn.Has,
+    Op.STARTS_WITH: fn.Starts,
+    Op.ENDS_WITH: fn.Ends,
+}
+_ORDER: Final[Mapping[Op, Callable[[Expression, Any], Expression]]] = {
+    Op.EQ: lambda value, other: value == other,
+    Op.GT: lambda value, other: value > other,
+    Op.GTE: lambda value, other: value >= other,
+    Op.LT: lambda value, other: value < other,
+    Op.LTE: lambda value, other: value <= other,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A column as a predicate sees it: as it is, as text, as a number; None where it is never that."""
+
+    set: Expression
+    text: Expression | None
+    number: Expression | None
+
+
+def of_column(column: Expression) -> Value:
+    """A column of one of our tables by its SQL type."""
+    if isinstance(column.type, sa.Boolean):
+        spelled = sa.case((column, sa.literal("true")), (sa.not_(column), sa.literal("false")))
+        return Value(column, spelled, None)
+    if isinstance(column.type, sa.BigInteger | sa.Double | sa.Numeric):
+        return Value(column, sa.cast(column, sa.Text), column)
+    if isinstance(column.type, sa.Text):
+        return Value(column, column, fn.Spelled(column, sa.literal(_NUMBER)))
+    return Value(column, None, None)
+
+
+def of_data(document: Expression, path: str) -> Value:
+    """A value inside ``event_data`` by its dot path; JSON null is absent, lists and objects compare with nothing."""
+    pointer = sa.literal("/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in path.split(".")))
+    found = fn.JsonScalar(document, pointer)
+    spelled = fn.Spelled(found, sa.literal(_NUMBER))
+    return Value(
+        fn.JsonSet(document, pointer),
+        found,
+        sa.case((fn.JsonType(document, pointer) != sa.literal("BOOLEAN"), spelled)),
+    )
+
+
+def meets(value: Value, predicate: Predicate) -> Expression:
+    """The condition that a value meets a predicate; never NULL where it decides a row."""
+    op, operand = predicate.op, predicate.value
+    if op in _NEGATED:
+        return sa.not_(sa.func.coalesce(_meets(value, _NEGATED[op], operand), sa.false()))
+    return _meets(value, op, operand)
+
+
+def _meets(value: Value, op: Op, operand: Any) -> Expression:
+    if op is Op.IS_SET:
+        return value.set.is_not(None)
+    if op is Op.IN:
+        return _one_of(value, operand)
+    if op is Op.BETWEEN:
+        return sa.and_(_compared(value, Op.GTE, operand[0]), _compared(value, Op.LTE, operand[1]))
+    if op in _TEXT:
+        if value.text is None:
+            return sa.false()
+        lower = sa.literal(as_text(operand).lower())
+        return _TEXT[op](sa.func.lower(value.text), lower)
+    return _compared(value, op, operand)
+
+
+def _one_of(value: Value, operands: tuple[Any, ...]) -> Expression:
+    texts = [as_text(one) for one in operands if not _is_number(one)]
+    found = [fn.OneOf(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
+    numbers = [_compared(value, Op.EQ, one) for one in operands if _is_number(one)]
+    return sa.or_(sa.false(), *found, *numbers)
+
+
+def _compared(value: Value, op: Op, operand: Any) -> Expression:
+    side = value.number if _is_number(operand) else value.text
+    if side is None:
+        return sa.false()
+    return _ORDER[op](side, sa.literal(operand if _is_number(operand) else as_text(operand)))
+
+
+def _is_number(operand: Any) -> bool:
+    return isinstance(operand, int | float) and not isinstance(operand, bool)
+
+
+def as_text(operand: Any) -> str:
+    """An operand as JSON writes it."""
+    if isinstance(operand, bool):
+        return "true" if operand else "false"
+    return str(operand)

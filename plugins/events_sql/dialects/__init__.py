@@ -1,0 +1,1 @@
+"""One module per engine: how statements are spelled, and how the engine is opened and written."""

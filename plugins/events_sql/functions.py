@@ -1,0 +1,142 @@
+"""What no dialect of SQLAlchemy says the same way: one small construct each, compiled per engine.
+
+Every construct sets its own ``inherit_cache``; without it the text of a statement is compiled anew
+each time, silently.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement, GenericFunction
+
+
+class Micros(FunctionElement[int]):
+    """Microseconds since 1970 of a timestamp."""
+
+    inherit_cache = True
+    type = sa.BigInteger()
+
+
+class Quotient(FunctionElement[int]):
+    """Integer division of two whole numbers, both positive."""
+
+    inherit_cache = True
+    type = sa.BigInteger()
+
+
+class Whole(FunctionElement[int]):
+    """A sum or count as a 64-bit integer, 0 when nothing was summed."""
+
+    inherit_cache = True
+    type = sa.BigInteger()
+
+
+class JsonScalar(FunctionElement[str]):
+    """The string, number or boolean at a JSON pointer as text; absent for anything else."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonSet(FunctionElement[str]):
+    """Something that is NULL when a JSON pointer leads to nothing or to null."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonType(FunctionElement[str]):
+    """The type of what stands at a JSON pointer: ``BOOLEAN`` matters."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonKeys(FunctionElement[str]):
+    """The top-level keys of a JSON object, one row each."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonMember(FunctionElement[str]):
+    """The JSON text at a top-level key that is itself a column."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonKind(FunctionElement[str]):
+    """The engine's name of the type of a JSON text."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class Latest(GenericFunction[Any]):
+    """The first argument of the row that is latest by the others."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class DistinctList(GenericFunction[Any]):
+    """The different values of a group as a list."""
+
+    inherit_cache = True
+    type = sa.ARRAY(sa.Text)
+
+
+class Spelled(FunctionElement[float]):
+    """The number a text spells by a pattern, else NULL."""
+
+    inherit_cache = True
+    type = sa.Double()
+
+
+class Has(FunctionElement[bool]):
+    """Whether a text contains another one, character for character."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class Starts(FunctionElement[bool]):
+    """Whether a text starts with another one."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class Ends(FunctionElement[bool]):
+    """Whether a text ends with another one."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class OneOf(FunctionElement[bool]):
+    """Whether the first expression equals one of the others."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class Overlaps(FunctionElement[bool]):
+    """Whether a list column holds one of the other arguments."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+def arguments(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> list[str]:
+    """The compiled arguments of a construct."""
+    return [compiler.process(clause, **options) for clause in element.clauses]
+
+
+@compiles(OneOf)
+def _one_of(element: OneOf, compiler: SQLCompiler, **options: Any) -> str:
+    first, *others = arguments(element, compiler, **options)
+    return f"{first} IN ({', '.join(others)})" if others else "FALSE"

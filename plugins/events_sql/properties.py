@@ -1,0 +1,71 @@
+"""Keys of ``event_data`` by event name, with counts, a sample and a type."""
+
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.tables import EVENTS
+from service_core.plugin import RESERVED_KEYS, RESERVED_STARTS, PropertyKey
+
+_TYPES: Final = {"VARCHAR": "string", "BOOLEAN": "boolean", "ARRAY": "array", "OBJECT": "object"}
+"""The engine's names of JSON types as the contract names them; every other one is a number."""
+
+
+def property_keys(
+    source: sa.FromClause, where: list[Expression], limit: int, reader: Reader
+) -> list[PropertyKey]:
+    """Custom keys of the events under some conditions, the most frequent ones of each name."""
+    facts = _facts(source, where).subquery("facts")
+    rank = sa.func.row_number().over(
+        partition_by=facts.c.event_name, order_by=(facts.c.n.desc(), facts.c.key)
+    )
+    ranked = sa.select(facts, rank.label("place")).subquery("ranked")
+    shown = sa.select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.event_name, ranked.c.place)
+    return [_property(row) for row in reader.rows(shown)]
+
+
+def _facts(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
+    keys = (
+        sa.select(
+            EVENTS.c.event_name,
+            EVENTS.c.event_data,
+            EVENTS.c.timestamp,
+            EVENTS.c.seq,
+            fn.JsonKeys(EVENTS.c.event_data).label("key"),
+        )
+        .select_from(source)
+        .where(*where)
+        .subquery("keys")
+    )
+    reserved: list[Expression] = [fn.OneOf(keys.c.key, *map(sa.literal, sorted(RESERVED_KEYS)))]
+    reserved += [fn.Starts(keys.c.key, sa.literal(start)) for start in RESERVED_STARTS]
+    member = fn.JsonMember(keys.c.event_data, keys.c.key)
+    values = (
+        sa.select(keys, member.label("value")).where(*(sa.not_(one) for one in reserved)).subquery("members")
+    )
+    known = fn.JsonKind(values.c.value) != "NULL"
+    return sa.select(
+        values.c.event_name,
+        values.c.key,
+        sa.func.count().label("n"),
+        sa.func.count(values.c.value.distinct()).filter(known).label("different"),
+        fn.Latest(values.c.value, values.c.timestamp, values.c.seq).filter(known).label("sample"),
+        fn.DistinctList(fn.JsonKind(values.c.value)).filter(known).label("kinds"),
+    ).group_by(values.c.event_name, values.c.key)
+
+
+def _property(row: tuple[Any, ...]) -> PropertyKey:
+    name, key, count, different, sample, kinds, _ = row
+    types = {_TYPES.get(kind, "number") for kind in kinds or ()} or {"null"}
+    return PropertyKey(
+        event_name=name,
+        key=key,
+        count=count,
+        distinct_count=different,
+        sample=None if sample is None else orjson.loads(sample),
+        type=types.pop() if len(types) == 1 else "mixed",
+    )

@@ -1,0 +1,305 @@
+"""The relations as sources of rows: where they come from, and what their columns are called in SQL.
+
+A source joins a table only when a column of it is asked for. Columns are those of
+`insight.measures.Relation`; a name the relation does not have is a ValueError.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
+from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.rows import naive
+from plugins.events_sql.sessions import entries, first_seen, sessions
+from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
+from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
+from service_core.plugin import CHARGE, REPEAT, TRACKED, TRACKED_SOURCES, Predicate, Relation, Scan, Span
+
+DATA: Final = "data:"
+ENTRY: Final = "entry."
+
+
+class Rows:
+    """Rows of a relation: a FROM clause that grows with the columns asked for, and conditions.
+
+    Attributes:
+        at: the instant a row counts at.
+        where: what every row meets.
+    """
+
+    at: Expression
+    table: sa.FromClause
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.where: list[Expression] = []
+        self._from: sa.FromClause = self.table
+        self._joined: dict[str, sa.FromClause] = {}
+
+    @property
+    def source(self) -> sa.FromClause:
+        """What to select from, once every column was asked for."""
+        return self._from
+
+    def column(self, name: str) -> Expression:
+        """One column, or the first of ``a|b`` that is set."""
+        if name.startswith(DATA):
+            return self.value(name).text or sa.null()
+        found = [self.single(part) for part in name.split("|")]
+        return found[0] if len(found) == 1 else sa.func.coalesce(*found)
+
+    def key(self, name: str) -> Expression:
+        """Something that differs where the column differs, and is cheaper to count."""
+        return self.column(name)
+
+    def value(self, name: str) -> Value:
+        """A column as predicates see it."""
+        if name.startswith(DATA):
+            return of_data(self.single("event_data"), name.removeprefix(DATA))
+        return of_column(self.column(name))
+
+    def met(self, predicate: Predicate) -> Expression:
+        """The condition that a row meets a predicate."""
+        return meets(self.value(predicate.column), predicate)
+
+    def single(self, name: str) -> Expression:
+        """One column of the relation."""
+        raise ValueError(f"no column {name!r} in this relation")
+
+    def join(self, name: str, table: Callable[[], Any], on: Callable[[Any], Expression]) -> Any:
+        """Join a table once, keeping every row."""
+        if name not in self._joined:
+            joined = table()
+            self._joined[name] = joined
+            self._from = self._from.outerjoin(joined, on(joined))
+        return self._joined[name]
+
+    def entry(self, name: str, session_no: Expression) -> Expression:
+        """A column of the session's first event."""
+        kept = self.join("entry", lambda: entries(self.scan), lambda s: s.c.session_no == session_no)
+        if name in ENTRY_COLUMNS:
+            return _column(kept, ENTRY_PREFIX + name)
+        first = self.join(
+            "entry_event",
+            lambda: EVENTS.alias("entry_event"),
+            lambda e: sa.and_(
+                e.c.session_no == kept.c.session_no,
+                e.c.seq == kept.c.first_seq,
+                e.c.timestamp == kept.c.first_at,
+            ),
+        )
+        return _column(first, name)
+
+    def is_new(self, visitor_no: Expression) -> Expression:
+        """Whether the visitor's first event ever lies in the range."""
+        first = self.join("visitor", lambda: first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no)
+        return _within(first.c.first_at, self.scan.span)
+
+
+class EventRows(Rows):
+    """EVENTS, and CONVERSIONS over a narrower table of the same columns."""
+
+    def __init__(self, scan: Scan, span: Span, table: sa.FromClause = EVENTS) -> None:
+        self.table = table
+        self.at = table.c.timestamp
+        super().__init__(scan)
+        self.where += [table.c.workspace_id == scan.workspace_id, *between(self.at, span)]
+        if not scan.include_bots:
+            self.where.append(sa.not_(table.c.is_bot))
+
+    def key(self, name: str) -> Expression:
+        """Numbers stand for visitors, sessions and persons."""
+        if name == "visitor_id":
+            return self.table.c.visitor_no
+        return self.person_no() if name == "person" else self.column(name)
+
+    def person_no(self) -> Expression:
+        """Number of the person an event belongs to."""
+        return person_no(self, self.table)
+
+    def single(self, name: str) -> Expression:
+        """A column of the event, of its session's first event, or about its visitor or person."""
+        if name.startswith(ENTRY):
+            return self.entry(name.removeprefix(ENTRY), self.table.c.session_no)
+        if name == "session":
+            return self.table.c.session_no
+        if name == "visitor_is_new":
+            return self.is_new(self.table.c.visitor_no)
+        if name in {"person", "identified"}:
+            named = person_names(self, self.person_no())
+            return named if name == "person" else fn.Starts(named, sa.literal("u:"))
+        return _column(self.table, name)
+
+
+class SessionRows(Rows):
+    """SESSIONS."""
+
+    def __init__(self, scan: Scan, span: Span) -> None:
+        self.table = sessions(scan)
+        self.at = self.table.c.first_at
+        super().__init__(scan)
+        self.where += between(self.at, span)
+
+    def key(self, name: str) -> Expression:
+        """Numbers stand for visitors."""
+        return self.table.c.visitor_no if name == "visitor_id" else self.column(name)
+
+    def single(self, name: str) -> Expression:
+        """A fact of the session, or a column of its first event."""
+        if name.startswith(ENTRY):
+            column = name.removeprefix(ENTRY)
+            if column in ENTRY_COLUMNS:
+                return _column(self.table, ENTRY_PREFIX + column)
+            return self.entry(column, self.table.c.session_no)
+        if name == "visitor_is_new":
+            return self.is_new(self.table.c.visitor_no)
+        if name not in {
+            "visitor_id",
+            "pageviews",
+            "events",
+            "duration",
+            "bounced",
+            "engaged",
+            "has_cart",
+            "has_purchase",
+        }:
+            return super().single(name)
+        return _column(self.table, name)
+
+
+class MoneyRows(Rows):
+    """MONEY."""
+
+    def __init__(self, scan: Scan, span: Span, used: frozenset[str]) -> None:
+        self.table = _ledger(scan, span, whole="first_order" in used)
+        self.at = self.table.c.booked
+        super().__init__(scan)
+        self.where += between(self.at, span)
+
+    def key(self, name: str) -> Expression:
+        """Numbers stand for persons."""
+        return person_no(self, self.table) if name == "person" else self.column(name)
+
+    def single(self, name: str) -> Expression:
+        """A fact of the ledger, or something about its person."""
+        if name == "person":
+            return person_names(self, person_no(self, self.table))
+        if name == "person_is_new":
+            return self._is_new_person()
+        if name not in {"kind", "amount", "currency", "provider", "order_id", "first_order"}:
+            return super().single(name)
+        return _column(self.table, name)
+
+    def _is_new_person(self) -> Expression:
+        number = person_no(self, self.table)
+        first = self.join(
+            "person_first", lambda: persons_first_seen(self.scan), lambda p: p.c.person_no == number
+        )
+        return _within(first.c.first_at, self.scan.span)
+
+
+def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) -> Rows:
+    """The rows of a relation that count in a span.
+
+    Args:
+        relation: one this store has.
+        scan: workspace, bots, conversions; its span says what is new.
+        span: instants the rows lie in.
+        used: columns a plan asks for.
+    """
+    match relation:
+        case Relation.EVENTS:
+            return EventRows(scan, span)
+        case Relation.CONVERSIONS:
+            return EventRows(scan, span, conversions(scan, span))
+        case Relation.SESSIONS:
+            return SessionRows(scan, span)
+        case Relation.MONEY:
+            return MoneyRows(scan, span, used)
+        case _:
+            raise ValueError(f"an event store has no {relation} for this plan")
+
+
+def conversions(scan: Scan, span: Span) -> sa.FromClause:
+    """Events that convert, one per name and order within 7 days; repeats are sought that far back."""
+    looked = Span(span.start - REPEAT, span.end)
+    repeat = not_a_repeat(EVENTS.c, standard_name(EVENTS.c.event_name))
+    found = (
+        sa.select(*EVENTS.columns, repeat.label("counts"))
+        .where(EVENTS.c.workspace_id == scan.workspace_id, *between(EVENTS.c.timestamp, looked))
+        .where(converts(EVENTS.c, scan.conversions))
+        .subquery()
+    )
+    return sa.select(*(found.c[c.name] for c in EVENTS.columns)).where(found.c.counts).subquery("conversions")
+
+
+def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
+    """Charges, one per order, and refunds, each with the instant it is booked on."""
+    looked = _looked_at(scan, span, whole=whole)
+    kind = charge_or_refund(EVENTS.c)
+    moved = (
+        sa.select(EVENTS, kind.label("kind"))
+        .where(EVENTS.c.workspace_id == scan.workspace_id, EVENTS.c.revenue.is_not(None), *looked)
+        .subquery()
+    )
+    counted = (
+        sa.select(moved, not_a_repeat(moved.c, moved.c.kind).label("counts"))
+        .where(moved.c.kind.is_not(None))
+        .subquery()
+    )
+    is_charge = counted.c.kind == CHARGE
+    kept = sa.and_(is_charge, counted.c.counts)
+    of_order = sa.func.max(sa.case((kept, counted.c.timestamp))).over(
+        partition_by=counted.c.order_id, order_by=(counted.c.timestamp, counted.c.seq), rows=(None, 0)
+    )
+    order_at = sa.case((sa.and_(sa.not_(is_charge), counted.c.order_id.is_not(None)), of_order))
+    booked = sa.func.coalesce(order_at, counted.c.timestamp) if scan.order_refunds else counted.c.timestamp
+    listed = sa.select(counted, booked.label("booked")).subquery()
+    facts = sa.select(
+        *(listed.c[c.name] for c in EVENTS.columns if c.name != "source"),
+        listed.c.kind,
+        listed.c.booked,
+        sa.func.abs(listed.c.revenue).label("amount"),
+        sa.case(
+            (fn.OneOf(listed.c.source, *map(sa.literal, sorted(TRACKED_SOURCES))), sa.literal(TRACKED)),
+            else_=listed.c.source,
+        ).label("provider"),
+    ).where(sa.or_(listed.c.kind != CHARGE, listed.c.counts))
+    return _with_first_orders(facts.subquery("ledger"), scan) if whole else facts.subquery("ledger")
+
+
+def _looked_at(scan: Scan, span: Span, *, whole: bool) -> list[Expression]:
+    """How far a ledger looks: a week back for repeats, everywhere for first orders and booked refunds."""
+    if whole:
+        return []
+    if scan.order_refunds:
+        return [EVENTS.c.timestamp >= sa.literal(naive(span.start - REPEAT))]
+    return between(EVENTS.c.timestamp, Span(span.start - REPEAT, span.end))
+
+
+def _with_first_orders(ledger: sa.Subquery, scan: Scan) -> sa.FromClause:
+    source, number = person_of(ledger, scan)
+    place = sa.func.row_number().over(
+        partition_by=(ledger.c.kind, number), order_by=(ledger.c.timestamp, ledger.c.seq)
+    )
+    first = sa.and_(ledger.c.kind == CHARGE, place == 1)
+    return sa.select(ledger, first.label("first_order")).select_from(source).subquery("ledger_with_first")
+
+
+def between(at: Expression, span: Span) -> list[Expression]:
+    """The conditions that an instant lies in a span."""
+    return [at >= sa.literal(naive(span.start)), at < sa.literal(naive(span.end))]
+
+
+def _within(at: Expression, span: Span) -> Expression:
+    return sa.func.coalesce(sa.and_(*between(at, span)), sa.false())
+
+
+def _column(table: Any, name: str) -> Expression:
+    if name not in table.c:
+        raise ValueError(f"no column {name!r} in this relation")
+    found: Expression = table.c[name]
+    return found

@@ -1,0 +1,90 @@
+"""Sessions as a question sees them: bots apart, or one row for both."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
+from service_core.plugin import ConversionSet, Scan
+
+_SECOND = 1_000_000
+_ENGAGED_SECONDS = 10
+
+
+def _own(scan: Scan) -> list[Expression]:
+    own = [SESSIONS.c.workspace_id == scan.workspace_id]
+    return own if scan.include_bots else [*own, sa.not_(SESSIONS.c.is_bot)]
+
+
+def entries(scan: Scan) -> sa.FromClause:
+    """The first event of every session: where it stands, and its kept columns."""
+    kept = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
+    columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *kept]
+    if not scan.include_bots:
+        return sa.select(*columns).where(*_own(scan)).subquery("entry")
+    numbered = sa.select(*columns, _place().label("place")).where(*_own(scan)).subquery()
+    return sa.select(*(numbered.c[c.name] for c in columns)).where(numbered.c.place == 1).subquery("entry")
+
+
+def _place() -> Expression:
+    return sa.func.row_number().over(
+        partition_by=SESSIONS.c.session_no, order_by=(SESSIONS.c.first_at, SESSIONS.c.first_seq)
+    )
+
+
+def first_seen(scan: Scan) -> sa.FromClause:
+    """When every visitor was first seen."""
+    return (
+        sa.select(SESSIONS.c.visitor_no, sa.func.min(SESSIONS.c.first_at).label("first_at"))
+        .where(*_own(scan))
+        .group_by(SESSIONS.c.visitor_no)
+        .subquery("visitor")
+    )
+
+
+def sessions(scan: Scan) -> sa.FromClause:
+    """Sessions with the facts of semantics 6.5."""
+    table: Any = _merged(scan) if scan.include_bots else SESSIONS
+    c = table.c
+    lasted = fn.Micros(c.last_at) - fn.Micros(c.first_at)
+    engaged = sa.and_(
+        c.pageviews >= 1,
+        sa.or_(lasted >= _ENGAGED_SECONDS * _SECOND, c.pageviews >= 2, _converted(c, scan.conversions)),  # noqa: PLR2004 - 6.5
+    )
+    facts = sa.select(
+        *(c[name] for name in ("session_no", "visitor_no", "visitor_id", "first_at", "first_seq")),
+        *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS),
+        *(c[name] for name in ("pageviews", "events", "has_cart", "has_purchase")),
+        lasted.label("duration"),
+        sa.and_(c.pageviews == 1, c.others == 0).label("bounced"),
+        engaged.label("engaged"),
+    )
+    return (facts if scan.include_bots else facts.where(*_own(scan))).subquery("visits")
+
+
+def _converted(columns: Any, conversions: ConversionSet) -> Expression:
+    """Whether an event of the session converts; the names kept are those of people, not of tests."""
+    named = fn.Overlaps(columns.names, *map(sa.literal, sorted(conversions.names)))
+    converted = sa.or_(named, columns.has_revenue) if conversions.any_revenue else named
+    return sa.and_(sa.not_(columns.is_bot), converted)
+
+
+def _merged(scan: Scan) -> sa.FromClause:
+    """One row per session, people's and bots' parts together; what converts is people's."""
+    together: Any = {"partition_by": SESSIONS.c.session_no}
+    people = sa.not_(SESSIONS.c.is_bot)
+    whole = {
+        "last_at": sa.func.max(SESSIONS.c.last_at).over(**together),
+        **{
+            name: sa.func.sum(SESSIONS.c[name]).over(**together) for name in ("events", "pageviews", "others")
+        },
+        **{name: sa.func.bool_or(SESSIONS.c[name]).over(**together) for name in ("has_cart", "has_purchase")},
+        "has_revenue": sa.func.bool_or(sa.and_(people, SESSIONS.c.has_revenue)).over(**together),
+        "names": sa.func.max(sa.case((people, SESSIONS.c.names))).over(**together),
+        "is_bot": sa.func.bool_and(SESSIONS.c.is_bot).over(**together),
+    }
+    columns = [whole[c.name].label(c.name) if c.name in whole else c for c in SESSIONS.columns]
+    numbered = sa.select(*columns, _place().label("place")).where(*_own(scan)).subquery()
+    return sa.select(numbered).where(numbered.c.place == 1).subquery("merged")

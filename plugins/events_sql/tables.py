@@ -1,0 +1,126 @@
+"""The tables, derived from the one declaration of the event row.
+
+``events`` holds the facts. Everything else is a cache of it, kept in the same transaction and
+rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
+(``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
+apart), ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part
+of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import UnionType
+from typing import Any, Final, get_args, get_origin
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from service_core.plugin import COLUMNS
+
+_TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
+    str: sa.Text,
+    int: sa.BigInteger,
+    bool: sa.Boolean,
+    datetime: sa.DateTime,
+    UUID: sa.Uuid,
+}
+JSON_COLUMNS: Final = tuple(
+    f.name for f in COLUMNS if get_origin(f.type) is tuple or "Mapping" in str(f.type)
+)
+"""Columns kept as JSON text, exactly as sent: a typed VARIANT would turn 1.10 into 1.1."""
+
+
+def plain(declared: Any) -> Any:
+    """The Python type of a field without its ``None``."""
+    if isinstance(declared, UnionType):
+        return next(kind for kind in get_args(declared) if kind is not type(None))
+    return declared
+
+
+def sql_type(declared: Any) -> sa.types.TypeEngine[Any]:
+    """The SQL type of a field: JSON text for anything that is not a scalar."""
+    return _TYPES.get(plain(declared), sa.Text)()
+
+
+_DECLARED: Final = {f.name: f.type for f in COLUMNS}
+META: Final = sa.MetaData()
+POSITION: Final = sa.Numeric(38, 0)
+"""Place of an event in the order of all events: its microsecond, then its sequence."""
+ENTRY_PREFIX: Final = "entry_"
+ENTRY_COLUMNS: Final = (
+    *("event_name", "source", "page_path", "landing_page", "referrer_host", "lyr", "click_id_type"),
+    *("attribution_source", "attribution_medium", "channel"),
+    *("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"),
+    *("device_type", "browser", "os", "language", "app_version", "country", "region", "city"),
+)
+"""What a session keeps of its first event, for dimensions; anything else is looked up in that event."""
+
+EVENTS: Final = sa.Table(
+    "events",
+    META,
+    *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("session_no", sa.BigInteger),
+)
+
+IDS: Final = sa.Table(
+    "ids",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("id", sa.Text),
+    sa.Column("no", sa.BigInteger),
+)
+
+SESSIONS: Final = sa.Table(
+    "sessions",
+    META,
+    sa.Column("session_no", sa.BigInteger),
+    sa.Column("is_bot", sa.Boolean),
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("visitor_id", sa.Text),
+    sa.Column("session_id", sa.Text),
+    sa.Column("first_at", sa.DateTime),
+    sa.Column("first_seq", sa.BigInteger),
+    sa.Column("last_at", sa.DateTime),
+    sa.Column("events", sa.BigInteger),
+    sa.Column("pageviews", sa.BigInteger),
+    sa.Column("others", sa.BigInteger),
+    sa.Column("has_cart", sa.Boolean),
+    sa.Column("has_purchase", sa.Boolean),
+    sa.Column("has_revenue", sa.Boolean),
+    sa.Column("names", sa.ARRAY(sa.Text)),
+    sa.Column("touch", sa.ARRAY(sa.Text)),
+    sa.Column("touch_at", POSITION),
+    sa.Column("campaign", sa.ARRAY(sa.Text)),
+    sa.Column("campaign_at", POSITION),
+    *(sa.Column(ENTRY_PREFIX + name, sql_type(_DECLARED[name])) for name in ENTRY_COLUMNS),
+)
+
+OWNERS: Final = sa.Table(
+    "owners",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("since", sa.DateTime),
+    sa.Column("since_seq", sa.BigInteger),
+    sa.Column("until", sa.DateTime),
+    sa.Column("until_seq", sa.BigInteger),
+)
+
+PERSONS: Final = sa.Table(
+    "persons",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("no", sa.BigInteger),
+    sa.Column("person_no", sa.BigInteger),
+)
+
+REVOKED: Final = sa.Table(
+    "revoked",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("event_id", sa.Text),
+)
