@@ -6,6 +6,7 @@ points of one group, ``touchpoint``; the core itself is the plugin `service_core
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pluggy
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.ports import AttributionModel
@@ -36,12 +37,12 @@ class AdapterSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    url: str
+    url: str = Field(repr=False)
     path: Path | None = None
     host: str | None = None
     port: int | None = None
     user: str | None = None
-    password: str | None = None
+    password: str | None = Field(None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,21 +109,24 @@ class Registry:
         Raises:
             StartupError: unknown scheme (the installed ones are named) or a URL the adapter refuses.
         """
-        scheme = urlsplit(url).scheme
+        scheme = url.partition("://")[0].lower()
         adapter = self.adapters.get((port, scheme))
         if adapter is None:
-            known = ", ".join(sorted(s for p, s in self.adapters if p == port)) or "none"
+            known = ", ".join(f"{s}://" for p, s in sorted(self.adapters) if p == port) or "none"
             raise StartupError(
-                f"No adapter for {port!r} serves {scheme!r}:// ({url}). Installed: {known}. "
-                "Correct the URL, or install the plugin that brings it."
+                f"No adapter for {port!r} serves {scheme}://. Installed: {known}. "
+                "Correct the URL in the settings, or install the plugin that brings it."
             )
         try:
             settings = adapter.settings.model_validate(url_fields(url, folder))
         except ValidationError as fault:
             wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
+            known = ", ".join(adapter.settings.model_fields)
             raise StartupError(
-                f"The URL {url} does not fit the {scheme} adapter of {port!r}: {wrong}"
+                f"The {scheme}:// URL of {port!r} does not fit its adapter: {wrong}. It knows: {known}."
             ) from None
+        except ValueError as fault:
+            raise StartupError(f"The {scheme}:// URL of {port!r} cannot be read: {fault}.") from None
         return adapter.open(settings)
 
 
@@ -132,19 +136,17 @@ def url_fields(url: str, folder: Path) -> dict[str, object]:
     ``scheme:///relative`` is relative to ``folder``, ``scheme:////absolute`` is absolute.
     """
     parts = urlsplit(url)
-    fields: dict[str, object] = {"url": url, **dict(parse_qsl(parts.query, keep_blank_values=True))}
+    fields: dict[str, object] = {**dict(parse_qsl(parts.query, keep_blank_values=True)), "url": url}
     if parts.path.lstrip("/"):
         path = unquote(parts.path)
         fields["path"] = folder / path.removeprefix("/") if not parts.netloc else Path(path)
-    for name, value in (
-        ("host", parts.hostname),
-        ("port", parts.port),
-        ("user", parts.username),
-        ("password", parts.password),
-    ):
-        if value is not None:
-            fields[name] = value
-    return fields
+    authority = {
+        "host": parts.hostname,
+        "port": parts.port,
+        "user": parts.username,
+        "password": parts.password,
+    }
+    return fields | {name: value for name, value in authority.items() if value is not None}
 
 
 def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> Registry:
@@ -160,21 +162,13 @@ def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     for name, plugin in extra:
-        manager.register(plugin, name)
+        _register(manager, plugin, name)
     for point in sorted(entry_points(group=GROUP), key=lambda p: p.name) if discover else ():
         if not manager.has_plugin(point.name):
-            manager.register(_import(point), point.name)
+            _register(manager, _import(point), point.name)
     _check_hooks(manager)
-    adapters: dict[tuple[str, str], Adapter] = {}
-    for adapter in _each(manager.hook.adapters()):
-        key = adapter.port, adapter.scheme
-        if key in adapters:
-            raise StartupError(
-                f"Two plugins bring an adapter for {key[0]!r} with scheme {key[1]!r}. Uninstall one of them."
-            )
-        adapters[key] = adapter
     return Registry(
-        adapters=MappingProxyType(adapters),
+        adapters=_unique_adapters(_each(manager.hook.adapters())),
         operations=_unique_routes(_each(manager.hook.operations())),
         catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions())),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
@@ -195,11 +189,36 @@ def _import(point: Any) -> object:
 
 
 def _check_hooks(manager: pluggy.PluginManager) -> None:
+    """Refuse a function marked as a hook that no specification knows."""
     try:
         manager.check_pending()
     except pluggy.PluginValidationError as fault:
-        known = ", ".join(sorted(name for name in vars(Hooks) if not name.startswith("_")))
-        raise StartupError(f"{fault}. Known hooks: {known}.") from fault
+        known = [name for name in vars(Hooks) if not name.startswith("_")]
+        misspelt = str(fault).split("'")[1]
+        near = get_close_matches(misspelt, known, n=1, cutoff=0)
+        raise StartupError(
+            f"Plugin {manager.get_name(fault.plugin)!r} implements the hook {misspelt!r}, which does not exist. "
+            f"Did you mean {near[0]!r}? Hooks: {', '.join(known)}."
+        ) from fault
+
+
+def _register(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
+    try:
+        manager.register(plugin, name)
+    except pluggy.PluginValidationError as fault:
+        raise StartupError(f"Plugin {name!r} implements a hook with other parameters: {fault}") from fault
+
+
+def _unique_adapters(adapters: list[Adapter]) -> Mapping[tuple[str, str], Adapter]:
+    seen: dict[tuple[str, str], Adapter] = {}
+    for adapter in adapters:
+        key = adapter.port, adapter.scheme
+        if key in seen:
+            raise StartupError(
+                f"Two plugins bring an adapter for {key[0]!r} that serves {key[1]}://. Uninstall one of them."
+            )
+        seen[key] = adapter
+    return MappingProxyType(seen)
 
 
 def _unique_routes(operations: list[Operation]) -> tuple[Operation, ...]:

@@ -1,0 +1,206 @@
+"""A deployment put together from settings and plugins: ports by type, one of each, started and closed in order."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Protocol
+
+import pytest
+
+from hosts.composition.compose import compose
+from hosts.composition.ports import Ports, running
+from service_core import builtin
+from service_core.access.model import Caller
+from service_core.access.ports import Directory
+from service_core.extension import Adapter, hook, load
+from service_core.gateway.exchange import Request
+from service_core.gateway.readiness import Finding, Probe
+from service_core.insight.catalog import Catalog
+from service_core.insight.ports import Aggregates, Funnels
+from service_core.intake.ports import EventStore, Geo, IngestQueue, QueueState
+from service_core.kernel.clock import Clock
+from service_core.kernel.errors import StartupError
+from service_core.kernel.operations import Budget, Surface, operation
+from service_core.kernel.settings import Settings
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+SETTINGS = Settings.model_validate(
+    {
+        "storage": {"events": "fake://", "workspace": "fake://"},
+        "ingest": {"queue": "fake://"},
+        "limits": {"store": "fake://"},
+        "devices": {"parser": "fake://"},
+        "domains": {"suffixes": "fake://"},
+    }
+)
+
+
+class Part:
+    """Any port: remembers what happened to it."""
+
+    def __init__(self, name, diary, fails):
+        self.name, self.diary, self.fails = name, diary, fails
+        diary.append(f"open {name}")
+
+    async def start(self):
+        if self.name in self.fails:
+            raise StartupError(f"{self.name} cannot start")
+        self.diary.append(f"start {self.name}")
+
+    async def aclose(self):
+        self.diary.append(f"close {self.name}")
+
+    def generation(self):
+        return 0
+
+    async def workspaces(self):
+        return []
+
+    async def state(self):
+        return QueueState(0, None)
+
+    async def spend(self, key, limit, window_seconds):
+        return None
+
+
+PORTS = ("workspace", "limits", "queue", "events", "devices", "domains")
+
+
+class World:
+    def __init__(self):
+        self.diary = []
+        self.fails = set()
+        self.operations = []
+
+    def registry(self):
+        adapters = [
+            Adapter(port=name, scheme="fake", open=lambda _, name=name: Part(name, self.diary, self.fails))
+            for name in PORTS
+        ]
+        fakes = SimpleNamespace(adapters=hook(lambda: adapters), operations=hook(lambda: self.operations))
+        return load([("builtin", builtin), ("fakes", fakes)], discover=False)
+
+    def compose(self, **more):
+        return compose(SETTINGS, Path("data"), registry=self.registry(), clock=lambda: NOW, **more)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+async def get(service, path):
+    return await service.dispatch(Request("GET", path))
+
+
+async def test_adapters_start_in_order_and_close_in_the_opposite_one(world):
+    async with world.compose():
+        assert world.diary[-len(PORTS) :] == [f"start {name}" for name in PORTS]
+    assert world.diary[-len(PORTS) :] == [f"close {name}" for name in reversed(PORTS)]
+    assert len([entry for entry in world.diary if entry.startswith("open")]) == len(PORTS)
+
+
+async def test_a_failed_start_closes_what_was_started(world):
+    world.fails = {"queue"}
+    with pytest.raises(StartupError, match="queue cannot start"):
+        async with world.compose():
+            pass
+    assert world.diary[-2:] == ["close limits", "close workspace"]
+
+
+async def test_a_process_that_needs_a_few_ports_opens_no_other(world):
+    ports = Ports(SETTINGS, Path("data"), world.registry(), lambda: NOW)
+    async with running([ports.workspace, ports.queue]):
+        assert ports.queue is ports.queue
+    assert "open events" not in world.diary
+
+
+async def test_public_operations_answer(world):
+    service = world.compose()
+    assert (await get(service, "/health")).body == b'{"status":"ok"}'
+    ready = await get(service, "/ready")
+    assert (ready.status, b'"status":"ok"' in ready.body) == (200, True)
+    document = await get(service, "/openapi.json")
+    assert b'"url":"http://127.0.0.1:8080"' in document.body
+
+
+async def test_further_probes_take_part_in_readiness(world):
+    async def full():
+        return Finding(ok=False)
+
+    ready = await get(world.compose(probes=[Probe("disk", full)]), "/ready")
+    assert (ready.status, b'"disk":"degraded"' in ready.body) == (503, True)
+
+
+async def test_a_handler_gets_its_dependencies_by_type(world):
+    seen = {}
+
+    @operation("GET /own", scope=None, budget=Budget.NONE, surface=Surface.ROOT, tag="own")
+    async def own(
+        *,
+        store: EventStore,
+        sums: Aggregates,
+        funnels: Annotated[Funnels, "annotated"],
+        directory: Directory,
+        queue: IngestQueue,
+        geo: Geo,
+        clock: Clock,
+        catalog: Catalog,
+        settings: Settings,
+    ) -> dict[str, int]:
+        """Look at what came."""
+        seen.update(locals())
+        return {}
+
+    world.operations.append(own)
+    service = world.compose()
+    assert (await get(service, "/own")).status == 200
+    assert seen["store"] is seen["sums"] is seen["funnels"] is service.ports.events
+    assert (seen["directory"], seen["queue"]) == (service.ports.workspace, service.ports.queue)
+    assert seen["geo"].locate("203.0.113.7") is None
+    assert (seen["clock"](), seen["settings"]) == (NOW, SETTINGS)
+
+
+def test_a_type_nobody_provides_stops_the_start_with_the_operations_name(world):
+    class Weather(Protocol):
+        def today(self): ...
+
+    @operation("GET /forecast", tag="own")
+    async def get_forecast(*, weather: Weather) -> dict[str, int]:
+        """Look at the sky."""
+        return {}
+
+    world.operations.append(get_forecast)
+    with pytest.raises(StartupError, match=r"get_forecast \(GET /forecast\) asks for weather: Weather"):
+        world.compose()
+
+
+def test_another_function_type_is_not_the_clock(world):
+    @operation("GET /odd", tag="own")
+    async def odd(*, roll: Callable[[], int]) -> dict[str, int]:
+        """Ask for a function of another kind."""
+        return {}
+
+    world.operations.append(odd)
+    with pytest.raises(StartupError, match="odd"):
+        world.compose()
+
+
+def test_a_public_operation_cannot_ask_who_is_calling(world):
+    @operation("GET /who", scope=None, surface=Surface.ROOT, tag="own")
+    async def who_am_i(*, who: Caller) -> dict[str, int]:
+        """Ask nobody."""
+        return {}
+
+    world.operations.append(who_am_i)
+    with pytest.raises(StartupError, match="Give it a scope"):
+        world.compose()
+
+
+def test_an_unknown_scheme_stops_the_start(world):
+    settings = SETTINGS.model_copy(
+        update={"limits": SETTINGS.limits.model_copy(update={"store": "redis://h"})}
+    )
+    with pytest.raises(StartupError, match=r"No adapter for 'limits' serves redis://\. Installed: fake://"):
+        compose(settings, Path("data"), registry=world.registry())
