@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from service_core.access.model import Caller
+from service_core.insight.answers import RangeQuery
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.grouping import (
     GROUPINGS,
@@ -33,21 +34,19 @@ from service_core.insight.freshness import is_complete
 from service_core.insight.ports import Aggregates, ConversionSet, Paths, Scan
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
-from service_core.kernel.date_range import RangeAnswer, between
+from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
-from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.ranges import Range
 
 Basis = Literal["conversion", "touch"]
 RefundBasis = Literal["refund", "order"]
 
 
-class AttributionQuery(QueryModel):
-    """Parameters of `GET /attribution`."""
+class AttributionQuery(RangeQuery):
+    """Parameters of `GET /attribution`; the range is that of the conversions."""
 
-    start_date: str | None = Field(default=None, description="Start of the range of conversions.")
-    end_date: str | None = Field(default=None, description="End of the range of conversions.")
     model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
     window_days: WindowDays = Field(DEFAULT_WINDOW, description="Days in which a touch counts.")
     event_name: str | None = Field(
@@ -63,7 +62,6 @@ class AttributionQuery(QueryModel):
         "refund", description="Book a refund on its own day or on that of its order."
     )
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Rows of `campaigns`.")
-    include_bots: bool = False
 
     @property
     def by_touch(self) -> bool:
@@ -116,7 +114,7 @@ async def get_attribution(
     ``visitors`` and ``sessions`` count those whose session carries the values of the row; they do not
     depend on the model. Data-driven models need enough conversions, and paths without one.
     """
-    asked = between(query.start_date, query.end_date, who.workspace.zone, who.now)
+    asked = query.asked(who)
     chosen = Attribution(model=query.model, window_days=query.window_days)
     model = models.named(chosen.model)
     _check_basis(query, model)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from service_core.access.model import Caller
+from service_core.insight.answers import RangeQuery
 from service_core.insight.cohorts.model import Cell, Periods, cells, default_range, unit_for
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
@@ -18,21 +19,20 @@ from service_core.insight.ports import CohortPlan, Cohorts
 from service_core.insight.rounding import money, money_per, ratio
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
-from service_core.kernel.date_range import RangeAnswer, between
+from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
-from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.ranges import Range, Unit
 
 Granularity = Literal["day", "week", "month"]
 
 
-class CohortQuery(QueryModel):
-    """What `GET /ltv` and `GET /retention` have in common."""
+class CohortQuery(RangeQuery):
+    """What `GET /ltv` and `GET /retention` have in common.
 
-    start_date: str | None = Field(default=None, description="Start of the acquisition range.")
-    end_date: str | None = Field(
-        default=None, description="End of it; default the 12 full weeks before the current one."
-    )
+    The range is that of acquisition, by default the 12 full ISO weeks before the current one.
+    """
+
     granularity: Granularity | None = Field(default=None, description="Size of cohorts; default by range.")
     periods: Annotated[int, Clamp(0, 52)] = Field(
         12, description="Highest period; at most 31 days, 52 weeks or 24 months."
@@ -43,13 +43,12 @@ class CohortQuery(QueryModel):
     utm_campaign: str | None = Field(default=None, description="Of the person's first touch, exact.")
     channel: str | None = Field(default=None, description="Of the person's first touch, exact.")
     country: str | None = Field(default=None, description="Of the person's first touch, exact.")
-    include_bots: bool = False
 
     def asked(self, who: Caller) -> Range:
         """The acquisition range."""
         if self.start_date is None and self.end_date is None:
             return default_range(who.workspace.zone, who.now)
-        return between(self.start_date, self.end_date, who.workspace.zone, who.now)
+        return super().asked(who)
 
     def unit(self, asked: Range) -> Unit:
         """The size of cohorts."""

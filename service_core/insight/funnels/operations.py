@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, field_validator
 
 from service_core.access.model import Caller
+from service_core.insight.answers import RangeQuery
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
 from service_core.insight.funnels.steps import steps_of, synonyms
@@ -15,9 +16,9 @@ from service_core.insight.ports import FunnelOrder, FunnelPlan, Funnels, FunnelT
 from service_core.insight.rounding import ratio, seconds
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
-from service_core.kernel.date_range import RangeAnswer, between
+from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
-from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.presets import PRESETS
 from service_core.kernel.ranges import Range, whole_days
 from service_core.kernel.wall_clock import local_date
@@ -26,16 +27,14 @@ Unit = Literal["person", "session"]
 _DEFAULT_RANGE: Final = "last_30_days"
 
 
-class FunnelQuery(QueryModel):
-    """Parameters of `GET /funnel`."""
+class FunnelQuery(RangeQuery):
+    """Parameters of `GET /funnel`; the range is that of step 1, by default the last 30 local days."""
 
     steps: tuple[str, ...] = Field(
         default=(),
         validate_default=True,
         description="2 to 5 event names: a comma list, repeats, or a JSON array.",
     )
-    start_date: str | None = Field(default=None, description="Start of the range of step 1.")
-    end_date: str | None = Field(default=None, description="End of it; default the last 30 local days.")
     window_days: Annotated[int, Clamp(1, 90)] = Field(14, description="From step 1 to the last step.")
     order: FunnelOrder = FunnelOrder.ORDERED
     unit: Unit = "person"
@@ -47,7 +46,6 @@ class FunnelQuery(QueryModel):
     channel: str | None = Field(default=None, description="Of the event of step 1, exact.")
     country: str | None = Field(default=None, description="Of the event of step 1, exact.")
     device_type: str | None = Field(default=None, description="Of the event of step 1, exact.")
-    include_bots: bool = False
 
     @field_validator("steps", mode="before")
     @classmethod
@@ -60,7 +58,7 @@ class FunnelQuery(QueryModel):
             zone = who.workspace.zone
             days = PRESETS[_DEFAULT_RANGE](local_date(who.now, zone))
             return Range(whole_days(*days, zone), zone, who.now)
-        return between(self.start_date, self.end_date, who.workspace.zone, who.now)
+        return super().asked(who)
 
     def filters(self) -> tuple[Predicate, ...]:
         """What the event of step 1 has to be like."""

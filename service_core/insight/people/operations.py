@@ -1,0 +1,220 @@
+"""`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from service_core.access.model import Caller
+from service_core.insight.answers import RangeQuery
+from service_core.insight.attribution.choose import credit_for
+from service_core.insight.attribution.model import Attribution, Models
+from service_core.insight.freshness import is_complete
+from service_core.insight.orders import REPEAT
+from service_core.insight.people.answers import (
+    Lifetime,
+    UserDetail,
+    UserRow,
+    revenue_of,
+    row_of,
+    silent_row_of,
+    touch_of,
+)
+from service_core.insight.people.journey import (
+    MOST,
+    ConversionAnswer,
+    SessionAnswer,
+    conversion_of,
+    conversions,
+    sessions,
+)
+from service_core.insight.ports import People, PeoplePage, Person, Scan, Touch
+from service_core.insight.scans import scan_of
+from service_core.intake.ports import IngestQueue
+from service_core.kernel.date_range import RangeAnswer
+from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.operations import operation
+from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.ranges import Range, Span
+
+WINDOW: Final = 5000
+"""Offset plus limit may reach this far (specification, Limits)."""
+
+_DEFAULT_LIMIT: Final = 50
+_EVER: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class UsersQuery(RangeQuery):
+    """Parameters of `GET /users`."""
+
+    limit: Annotated[int, Clamp(1, 1000)] = _DEFAULT_LIMIT
+    offset: Annotated[int, Clamp(0, WINDOW)] = 0
+    search: str | None = Field(
+        default=None, description="Prefix of an e-mail address, user id or visitor id, without case."
+    )
+    identified: bool | None = Field(default=None, description="Only persons with, or without, a user id.")
+    utm_source: str | None = Field(default=None, description="Exact, as the row shows it.")
+    utm_campaign: str | None = Field(default=None, description="Exact, as the row shows it.")
+    country: str | None = Field(default=None, description="Exact, as the row shows it.")
+    sort: Literal["last_seen", "first_seen", "revenue", "events"] = "last_seen"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _within_the_window(cls, sent: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse what reaches past the window, by the numbers as sent: clamped ones never would."""
+        if int(sent.get("limit", _DEFAULT_LIMIT)) + int(sent.get("offset", 0)) > WINDOW:
+            raise BadRequest(f"offset plus limit must not exceed {WINDOW}", "window_exceeded", field="offset")
+        return sent
+
+
+class Users(Answer):
+    """A page of persons."""
+
+    users: list[UserRow]
+    total_count: int
+    has_more: bool
+    limit: int
+    offset: int
+    range: RangeAnswer
+    complete: bool
+
+
+class UserPath(BaseModel):
+    """Whom a path names."""
+
+    userId: str = Field(description="A user id, else a visitor or anonymous id.")  # noqa: N815 - as in the path
+
+
+class UserQuery(QueryModel):
+    """Parameters of `GET /users/{userId}`."""
+
+    window_days: Annotated[int, Clamp(1, 365)] = Field(90, description="Days up to now.")
+    include_bots: bool = Field(default=False, description="Count events of bots, too.")
+
+
+class User(Answer):
+    """One person, with what they did in the window; lists are newest first, at most 200 each."""
+
+    user: UserDetail
+    sessions: list[SessionAnswer]
+    conversions: list[ConversionAnswer]
+    window_days: int
+    currency: str
+    complete: bool
+
+
+@operation("GET /users", tag="people")
+async def list_users(query: UsersQuery, *, who: Caller, people: People, queue: IngestQueue) -> Users:
+    """Persons with an event in the range, one row each.
+
+    A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` reaches to 5000.
+    """
+    asked = query.asked(who)
+    plan = PeoplePage(
+        scan=scan_of(who, asked.span, include_bots=query.include_bots),
+        limit=query.limit,
+        offset=query.offset,
+        sort=query.sort,
+        search=query.search,
+        identified=query.identified,
+        utm_source=query.utm_source,
+        utm_campaign=query.utm_campaign,
+        country=query.country,
+    )
+    found, total = await people.people(plan)
+    currency = who.workspace.currency
+    return Users(
+        users=[UserRow.model_validate(row_of(person, currency)) for person in found],
+        total_count=total,
+        has_more=query.offset + len(found) < total,
+        limit=query.limit,
+        offset=query.offset,
+        range=RangeAnswer.of(asked),
+        complete=await is_complete(queue, asked),
+    )
+
+
+@operation("GET /users/{userId}", tag="people")
+async def get_user(
+    query: UserQuery, path: UserPath, *, who: Caller, people: People, models: Models, queue: IngestQueue
+) -> User:
+    """One person: what is known of them, their sessions, and their conversions with the touches behind.
+
+    Touches are weighed by the workspace's attribution default.
+    """
+    person = await people.resolve(who.workspace.id, path.userId)
+    if person is None:
+        raise NotFound
+    asked = _window(query, who)
+    scan = scan_of(who, asked.span, include_bots=query.include_bots)
+    before = replace(scan, span=Span(asked.span.start - REPEAT, asked.span.end))
+    events, touches = await asyncio.gather(
+        people.history(before, person), people.touches(_ever(scan), person)
+    )
+    in_window = [event for event in events if event.timestamp >= asked.span.start]
+    shown = [event for event in conversions(events, scan.conversions) if event.timestamp >= asked.span.start][
+        :MOST
+    ]
+    chosen = Attribution()
+    credit = credit_for(models, chosen)
+    return User(
+        user=await _detail(person, scan, people, touches),
+        sessions=sessions(in_window, scan.currency),
+        conversions=[conversion_of(event, touches, credit, chosen) for event in shown],
+        window_days=query.window_days,
+        currency=scan.currency,
+        complete=await is_complete(queue, asked),
+    )
+
+
+def _window(query: UserQuery, who: Caller) -> Range:
+    """The days up to now, which they include."""
+    span = Span(who.now - timedelta(days=query.window_days), who.now + timedelta.resolution)
+    return Range(span, who.workspace.zone, who.now)
+
+
+def _ever(scan: Scan) -> Scan:
+    return replace(scan, span=Span(_EVER, scan.span.end))
+
+
+async def _detail(person: str, scan: Scan, people: People, touches: Sequence[Touch]) -> UserDetail:
+    now, ever, profile = await asyncio.gather(
+        _one(person, scan, people),
+        _one(person, _ever(scan), people),
+        people.profile(scan.workspace_id, person),
+    )
+    if ever is None:
+        raise NotFound
+    fields = row_of(now, scan.currency) if now else silent_row_of(ever, scan.currency)
+    return UserDetail.model_validate(
+        {
+            **fields,
+            "traits": dict(profile.traits),
+            "external_ids": dict(profile.external_ids),
+            "anonymous_ids": list(profile.anonymous_ids),
+            "first_touch": touch_of(touches[0] if touches else None),
+            "last_touch": touch_of(touches[-1] if touches else None),
+            "lifetime": _lifetime(ever, scan.currency),
+        }
+    )
+
+
+async def _one(person: str, scan: Scan, people: People) -> Person | None:
+    found, _ = await people.people(PeoplePage(scan, limit=1, offset=0, sort="last_seen", person=person))
+    return found[0] if found else None
+
+
+def _lifetime(ever: Person, currency: str) -> Lifetime:
+    return Lifetime(
+        revenue=revenue_of(ever, currency),
+        orders=ever.orders,
+        conversions=ever.conversions,
+        sessions=ever.sessions,
+        events=ever.events,
+    )
+
+
+OPERATIONS = (list_users, get_user)
