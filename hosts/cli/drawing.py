@@ -11,6 +11,8 @@ from rich.text import Text
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _HEIGHT: Final = 6
+_FEW: Final = 40
+"""Up to so many buckets are drawn two columns wide."""
 
 
 def bars(values: Sequence[float]) -> list[str]:
@@ -33,7 +35,7 @@ def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone:
     """
     if not values:
         return Text(f"{title}: no buckets in the range", style="dim")
-    wide = [value for value in values for _ in range(2 if len(values) <= 40 else 1)]
+    wide = [value for value in values for _ in range(2 if len(values) <= _FEW else 1)]
     first, last = (f"{start.astimezone(zone):%b %d %H:%M}" for start in (starts[0], starts[-1]))
     axis = first + last.rjust(max(len(wide) - len(first), len(last) + 2))
     return Group(

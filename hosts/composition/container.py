@@ -44,3 +44,4 @@ class Container(containers.DeclarativeContainer):
     events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
     geo = providers.Singleton(_open_geo, registry, folder, settings.provided.geo.database)
     devices = providers.Singleton(_open, registry, folder, "devices", settings.provided.devices.parser)
+    domains = providers.Singleton(_open, registry, folder, "domains", settings.provided.domains.suffixes)

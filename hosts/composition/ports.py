@@ -11,7 +11,7 @@ from hosts.composition.container import Container
 from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry
 from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
-from service_core.intake.ports import Devices, EventStore, Geo, IngestQueue
+from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 
@@ -62,13 +62,18 @@ class Ports:
         return cast(Devices, self._container.devices())
 
     @property
+    def domains(self) -> Domains:
+        """Host name to registrable domain."""
+        return cast(Domains, self._container.domains())
+
+    @property
     def clock(self) -> Clock:
         """The present."""
         return self._container.clock()
 
     def all(self) -> tuple[object, ...]:
         """Every adapter, in the order they are started."""
-        return self.workspace, self.limits, self.queue, self.events, self.geo, self.devices
+        return self.workspace, self.limits, self.queue, self.events, self.geo, self.devices, self.domains
 
 
 @asynccontextmanager

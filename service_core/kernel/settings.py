@@ -67,6 +67,12 @@ class DevicesSettings(Section):
     parser: str = Field("useragent://", description="URL of the user agent parser.")
 
 
+class DomainsSettings(Section):
+    """Host name to registrable domain."""
+
+    suffixes: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
+
+
 class HttpSettings(Section):
     """What the service listens on, and the addresses it gives out."""
 
@@ -93,4 +99,5 @@ class Settings(Section):
     limits: LimitsSettings = LimitsSettings()
     geo: GeoSettings = GeoSettings()
     devices: DevicesSettings = DevicesSettings()
+    domains: DomainsSettings = DomainsSettings()
     http: HttpSettings = HttpSettings()

@@ -1,0 +1,1 @@
+"""The main job on real input: a service, an import, and answers to look at."""

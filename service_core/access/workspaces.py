@@ -1,0 +1,27 @@
+"""Workspaces by id, remembered until the directory changes."""
+
+from uuid import UUID
+
+from service_core.access.model import Workspace
+from service_core.access.ports import Directory
+
+
+class Workspaces:
+    """Finds workspaces without asking the directory again while nothing has changed in it.
+
+    Args:
+        directory: where workspaces are kept.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._generation: int | None = None
+        self._known: dict[UUID, Workspace] = {}
+
+    async def find(self, workspace_id: UUID) -> Workspace | None:
+        """The workspace; None when there is none with this id."""
+        generation = self._directory.generation()
+        if generation != self._generation:
+            self._known = {workspace.id: workspace for workspace in await self._directory.workspaces()}
+            self._generation = generation
+        return self._known.get(workspace_id)
