@@ -54,11 +54,10 @@ def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> di
     """The columns an SDK gives, in the spellings of the contract."""
     found = {}
     for column, place in _FROM_SDK.items():
-        sent = properties.get(column)
-        if sent is None:
-            sent = context.get(column, _at(context, *place))
-        if sent is not None and (value := _spelt(column, sent)) is not None:
-            found[column] = value
+        for sent in (properties.get(column), context.get(column), _at(context, *place)):
+            if sent is not None and (value := _spelt(column, sent)) is not None:
+                found[column] = value
+                break
     return found
 
 
