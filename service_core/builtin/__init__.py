@@ -11,6 +11,7 @@ from service_core.insight.cohorts import operations as cohorts
 from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.funnels import operations as funnels
 from service_core.insight.metrics import METRICS
+from service_core.insight.people import operations as people
 from service_core.kernel.operations import Operation
 
 
@@ -19,6 +20,7 @@ def operations() -> Iterable[Operation]:
     return (
         *gateway.OPERATIONS,
         *insight.OPERATIONS,
+        *people.OPERATIONS,
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
