@@ -1,0 +1,35 @@
+"""Places by IP network from a CSV table: ``geo.database = "table:///places.csv"``."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import Field
+
+from service_core.plugin import Adapter, AdapterSettings, Geo, hook
+
+
+class TableSettings(AdapterSettings):
+    """``table:///places.csv?delimiter=;``."""
+
+    path: Path
+    delimiter: str = Field(",", min_length=1, max_length=1)
+
+
+def _open(settings: TableSettings) -> Geo:
+    from geo_table.places import Table  # noqa: PLC0415 - what takes time is imported when it is chosen
+
+    return Table.read(settings.path, settings.delimiter)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter on a CSV file."""
+    return (
+        Adapter(
+            port="geo",
+            scheme="table",
+            open=_open,
+            settings=TableSettings,
+            summary="Places by IP network, from a CSV table.",
+        ),
+    )

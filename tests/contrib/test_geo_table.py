@@ -1,0 +1,98 @@
+"""A plugin from outside: installed with pip into a folder of its own, found by its entry point, and used."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "contrib" / "geo_table"
+TABLE = """network,country,region,city,timezone
+203.0.113.0/24,DE,Berlin,Berlin,Europe/Berlin
+203.0.113.128/25,DE,Hamburg,Hamburg,Europe/Berlin
+2001:db8::/32,FR,,,
+"""
+USE = """
+import sys
+from pathlib import Path
+from service_core.extension import load
+from service_core.kernel.errors import StartupError
+
+found = load()
+assert "geo_table" in found.plugins
+try:
+    places = found.open("geo", sys.argv[1], folder=Path(sys.argv[2]))
+except StartupError as fault:
+    print(fault)
+else:
+    for address in sys.argv[3:]:
+        print(places.locate(address))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("geo_table")
+    source, target = folder / "source", folder / "site"
+    shutil.copytree(SOURCE, source)
+    command = [
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation",
+        "--disable-pip-version-check", "--target", target, source,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return target
+
+
+@pytest.fixture
+def use(installed, tmp_path):
+    def run(url, *addresses, table=TABLE):
+        (tmp_path / "places.csv").write_text(table)
+        done = subprocess.run(
+            [sys.executable, "-c", USE, url, tmp_path, *addresses],
+            env={"PYTHONPATH": str(installed)}, capture_output=True, text=True, check=True, cwd=SOURCE.parents[1],
+        )  # fmt: skip
+        return done.stdout.splitlines()
+
+    return run
+
+
+def test_it_imports_the_one_door_for_plugins_and_nothing_else_of_touchpoint():
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                assert (
+                    not name.startswith(("service_core", "plugins", "hosts")) or name == "service_core.plugin"
+                )
+
+
+def test_the_settings_choose_it_and_the_longest_network_wins(use):
+    berlin, hamburg, france, unknown, none = use(
+        "table:///places.csv", "203.0.113.7", "203.0.113.200", "2001:db8::1", "198.51.100.1", "no address"
+    )
+    assert "city='Berlin'" in berlin
+    assert "city='Hamburg'" in hamburg
+    assert france == "Place(country='FR', region=None, city=None, timezone=None)"
+    assert (unknown, none) == ("None", "None")
+
+
+def test_its_own_option_stands_in_the_url(use):
+    assert (
+        "country='DE'"
+        in use("table:///places.csv?delimiter=%3B", "203.0.113.7", table=TABLE.replace(",", ";"))[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "table", "said"),
+    [
+        ("table:///none.csv", TABLE, "Correct geo.database"),
+        ("table:///places.csv", "network\n203.0.113.7/24\n", "line 2"),
+        ("table:///places.csv?limiter=x", TABLE, "delimiter"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said_at_the_start(use, url, table, said):
+    assert said in use(url, table=table)[0]
