@@ -12,7 +12,6 @@ from hosts.composition.ports import Ports, running
 from service_core import builtin
 from service_core.access.authenticate import Authenticator
 from service_core.access.budgets import Budgets
-from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -27,15 +26,10 @@ from service_core.gateway.readiness import (
 )
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
-from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
-from service_core.intake.ports import Devices, EventStore, Geo, IngestQueue
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
-
-EVENT_PROTOCOLS: Final = (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths)
-"""What the one adapter of the port ``events`` is offered as."""
 
 
 def installed() -> Registry:
@@ -109,12 +103,7 @@ def _offers(
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
     return {
-        **dict.fromkeys(EVENT_PROTOCOLS, ports.events),
-        Directory: ports.workspace,
-        RateLimiter: ports.limits,
-        IngestQueue: ports.queue,
-        Geo: ports.geo,
-        Devices: ports.devices,
+        **ports.by_type(),
         Clock: ports.clock,
         Settings: settings,
         Registry: registry,

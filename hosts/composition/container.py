@@ -1,17 +1,31 @@
 """The container: one provider per port, each built once, when it is first asked for.
 
-A new port is one line here, one in `ports.py` and one in `compose.py`.
+A new port is one provider and one line of `PORTS`; a property of `Ports` where a host asks for it by name.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dependency_injector import containers, providers
 
+from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry
-from service_core.intake.ports import Place
+from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
+from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+
+PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "workspace": (Directory,),
+    "limits": (RateLimiter,),
+    "queue": (IngestQueue,),
+    "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths),
+    "geo": (Geo,),
+    "devices": (Devices,),
+    "domains": (Domains,),
+}
+"""Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
 
 
 def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:

@@ -1,13 +1,13 @@
 """The ports of a deployment as plain attributes, and how they are started and closed."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from dependency_injector import providers
 
-from hosts.composition.container import Container
+from hosts.composition.container import PORTS, Container
 from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry
 from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
@@ -73,7 +73,14 @@ class Ports:
 
     def all(self) -> tuple[object, ...]:
         """Every adapter, in the order they are started."""
-        return self.workspace, self.limits, self.queue, self.events, self.geo, self.devices, self.domains
+        return tuple(self._adapter(port) for port in PORTS)
+
+    def by_type(self) -> Mapping[Any, object]:
+        """Type a handler may ask for -> its adapter."""
+        return {kind: self._adapter(port) for port, kinds in PORTS.items() for kind in kinds}
+
+    def _adapter(self, port: str) -> object:
+        return self._container.providers[port]()
 
 
 @asynccontextmanager
