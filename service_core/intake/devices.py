@@ -41,6 +41,7 @@ _SYSTEMS: Final = MappingProxyType(
     }
 )
 _PIXEL_DIGITS: Final = 5
+_LANGUAGE: Final = 35
 
 
 def agent_columns(device: Device | None) -> dict[str, Any]:
@@ -63,8 +64,8 @@ def sdk_columns(properties: Mapping[str, Any], context: Mapping[str, Any]) -> di
 
 def accepted_language(header: str | None) -> str | None:
     """The first language of an ``Accept-Language`` header."""
-    first = (header or "").partition(",")[0].partition(";")[0].strip()
-    return first[:35] if first and first != "*" else None
+    first = text((header or "").partition(",")[0].partition(";")[0])
+    return first[:_LANGUAGE] if first and first != "*" else None
 
 
 def _at(context: Mapping[str, Any], group: str, leaf: str | None) -> object:

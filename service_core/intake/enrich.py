@@ -115,7 +115,7 @@ class Enricher:
         self, fields: Fields, arrival: Arrival, source: str, page: Page, *, busy: bool
     ) -> tuple[bool, tuple[str, ...]]:
         by_browser = source in _SEEN_BY_BROWSER
-        agent = _own_agent(fields.context) or (arrival.user_agent if by_browser else None)
+        agent = _own_agent(fields.context) or (scalar(arrival.user_agent) if by_browser else None)
         return verdict(
             self._devices.describe(agent) if agent else None,
             arrival.headers if by_browser else {},
@@ -128,7 +128,7 @@ class Enricher:
         own = _own_agent(fields.context)
         if source == API:
             return agent_columns(self._devices.describe(own)) if own else {}
-        agent = own or arrival.user_agent
+        agent = own or scalar(arrival.user_agent)
         columns = sdk_columns(fields.properties, fields.context)
         columns.setdefault("language", accepted_language(arrival.headers.get("accept-language")))
         return columns | agent_columns(self._devices.describe(agent) if agent else None)

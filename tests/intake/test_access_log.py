@@ -1,0 +1,111 @@
+"""An access log as page views: what counts, what is left out, and why."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from service_core.intake.accept import Accepted, accept
+from service_core.intake.access_log import VIEWER, AccessLog, LoggedPage, Skipped
+from service_core.intake.classify import Classifier
+from service_core.intake.enrich import Enricher
+from service_core.testing.intake import NOON, KnownDevices, LastLabels, queued, workspace
+
+EXCERPT = Path(__file__).parents[1] / "data" / "access_log.txt"
+LINE = '203.0.113.7 - - [17/May/2026:10:05:03 +0200] "{request}" {status} 2326 "{referrer}" "{agent}"'
+
+
+def line(request="GET /a?b=1 HTTP/1.1", status=200, referrer="-", agent="Mozilla/5.0 Firefox/140.0"):
+    return LINE.format(request=request, status=status, referrer=referrer, agent=agent)
+
+
+def read(*lines):
+    log = AccessLog("https://example.com/")
+    return [log.read(text) for text in lines]
+
+
+def test_a_page_view_has_everything_the_line_knows():
+    (page,) = read(line("GET /a?utm_source=x&gclid=1&q=2 HTTP/1.1", referrer="https://partner.net/"))
+    assert page.body["event"] == "pageview"
+    assert page.body["timestamp"] == "2026-05-17T08:05:03+00:00"
+    assert page.body["properties"] == {
+        "utm_source": "x",
+        "gclid": "1",
+        "url": "https://example.com/a?utm_source=x&gclid=1&q=2",
+        "referrer": "https://partner.net/",
+    }
+    assert page.body["context"]["userAgent"] == "Mozilla/5.0 Firefox/140.0"
+    assert page.address == "203.0.113.7"
+
+
+def test_a_page_view_is_accepted_and_becomes_the_row_of_a_browser():
+    (page,) = read(line(agent="SomeBot/1.0"))
+    assert accept(page.body) == Accepted("pageview", page.event_id)
+    enricher = Enricher(KnownDevices(), None, Classifier(LastLabels()))
+    arrival = queued(
+        event_id=page.event_id, user_agent=page.user_agent, address=page.address, received_at=NOON
+    )
+    event = enricher.enrich(arrival, page.body, workspace=workspace())
+    assert (event.source, event.ip, event.page_path, event.bot_reasons) == (
+        "browser",
+        "203.0.113.7",
+        "/a",
+        ("known_agent",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", Skipped.MALFORMED),
+        ("some text", Skipped.MALFORMED),
+        (line("-"), Skipped.MALFORMED),
+        (line().replace("17/May", "37/May"), Skipped.MALFORMED),
+        (line().replace("May", "Mai"), Skipped.MALFORMED),
+        (line("POST /a HTTP/1.1"), Skipped.METHOD),
+        (line("HEAD /a HTTP/1.1"), Skipped.METHOD),
+        (line(status=404), Skipped.ERROR),
+        (line(status=500), Skipped.ERROR),
+        (line("GET /feed HTTP/1.1"), Skipped.FEED),
+        (line("GET /blog/index.rss HTTP/1.1"), Skipped.FEED),
+        (line("GET /sitemap.xml HTTP/1.1"), Skipped.FEED),
+        (line("GET /style.css?v=2 HTTP/1.1"), Skipped.ASSET),
+        (line("GET /robots.txt HTTP/1.1"), Skipped.ASSET),
+        (line("GET /a/b.PNG HTTP/1.1"), Skipped.ASSET),
+    ],
+)
+def test_what_is_no_page_view_says_why(text, reason):
+    assert read(text) == [reason]
+
+
+@pytest.mark.parametrize("path", ["/", "/index.html", "/a.php?x=1", "/v1.2/notes", "/feedback", "/a.b/c"])
+@pytest.mark.parametrize("status", [200, 301, 304])
+def test_pages_count(path, status):
+    assert isinstance(read(line(f"GET {path} HTTP/1.1", status))[0], LoggedPage)
+
+
+def test_an_escaped_quote_stays_inside_its_field():
+    (page,) = read(line(agent=r"Mozilla/5.0 \"quoted\" x"))
+    assert page.body["context"]["userAgent"] == r"Mozilla/5.0 \"quoted\" x"
+
+
+def test_the_common_format_without_referrer_and_agent_is_read_too():
+    (page,) = read('203.0.113.7 - frank [17/May/2026:10:05:03 +0000] "GET / HTTP/1.0" 200 5')
+    assert (page.user_agent, "userAgent" in page.body["context"]) == (VIEWER, False)
+
+
+def test_the_same_log_gives_the_same_ids_and_repeated_requests_are_different_events():
+    first, second = read(line(), line()), read(line(), line())
+    assert [page.event_id for page in first] == [page.event_id for page in second]
+    assert first[0].event_id != first[1].event_id
+
+
+def test_one_agent_at_one_address_is_one_visitor():
+    one, two, other = read(line("GET /a HTTP/1.1"), line("GET /b HTTP/1.1"), line(agent="Other"))
+    assert one.body["anonymous_id"] == two.body["anonymous_id"] != other.body["anonymous_id"]
+
+
+def test_a_real_log_is_counted_line_by_line():
+    outcomes = read(*EXCERPT.read_text(errors="replace").splitlines())
+    counts = Counter("page" if isinstance(found, LoggedPage) else found.value for found in outcomes)
+    assert counts == {"asset": 185, "error": 5, "page": 106, "feed": 3, "method": 1}

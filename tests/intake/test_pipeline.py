@@ -1,0 +1,188 @@
+"""From the queue into the store: order, poison, failures, sessions across batches."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from service_core.intake.classify import Classifier
+from service_core.intake.enrich import Enricher
+from service_core.intake.pipeline import BUSY_FROM, Pipeline
+from service_core.intake.ports import SessionState
+from service_core.testing.intake import (
+    WORKSPACE_ID,
+    KnownDevices,
+    KnownPlaces,
+    LastLabels,
+    queued,
+    workspace,
+)
+
+ENRICHER = Enricher(KnownDevices(), KnownPlaces(), Classifier(LastLabels()))
+
+
+class Waiting:
+    """A queue that keeps what is not settled."""
+
+    def __init__(self, *items):
+        self.items = list(items)
+        self.quarantined = []
+
+    async def take(self, limit):
+        return self.items[:limit]
+
+    async def settle(self, stored, quarantined):
+        gone = {event.seq for event in stored} | {item.queued.seq for item in quarantined}
+        self.items = [item for item in self.items if item.seq not in gone]
+        self.quarantined += quarantined
+
+
+class Stored:
+    """A store that is idempotent, counts its questions and fails on demand."""
+
+    def __init__(self, sessions=None):
+        self.events = {}
+        self.known = sessions or {}
+        self.asked = []
+        self.down = False
+
+    async def append(self, events):
+        if self.down:
+            raise OSError("store is down")
+        self.events |= {event.event_id: event for event in events}
+        return len(events)
+
+    async def sessions(self, keys):
+        self.asked.append(list(keys))
+        return {key: self.known[key] for key in keys if key in self.known}
+
+
+async def shop(workspace_id):
+    return workspace() if workspace_id == WORKSPACE_ID else None
+
+
+def sent(seq, name="pageview", visitor="A1", session="s1", **properties):
+    body = {
+        "event": name,
+        "anonymous_id": visitor,
+        "properties": properties,
+        "context": {"session_id": session},
+    }
+    return queued(json.dumps(body).encode(), seq=seq)
+
+
+def pipeline(queue, store, **options):
+    return Pipeline(queue, store, shop, ENRICHER, json.loads, **options)
+
+
+async def test_a_batch_moves_in_order_and_an_empty_queue_is_zero():
+    queue, store = Waiting(*(sent(n) for n in range(5))), Stored()
+    drain = pipeline(queue, store, batch=3)
+    assert [await drain.drain_once() for _ in range(3)] == [3, 2, 0]
+    assert list(store.events) == ["e0", "e1", "e2", "e3", "e4"]
+    assert queue.items == []
+
+
+@pytest.mark.parametrize(
+    ("poison", "reason"),
+    [
+        (queued(b"{", seq=2), "JSONDecodeError"),
+        (queued(b"\xff", seq=2), "UnicodeDecodeError"),
+        (queued(b"[]", seq=2), "not a JSON object"),
+        (queued(b'{"user_id":1}', seq=2), "has a name"),
+        (queued(b'{"event":"a"}', seq=2), "has an identity"),
+    ],
+)
+async def test_an_event_that_cannot_become_a_row_is_set_aside_and_the_rest_goes_on(poison, reason):
+    queue, store = Waiting(sent(1), poison, sent(3)), Stored()
+    assert await pipeline(queue, store).drain_once() == 3
+    assert list(store.events) == ["e1", "e3"]
+    assert [item.queued for item in queue.quarantined] == [poison]
+    assert reason in queue.quarantined[0].reason
+
+
+async def test_an_event_of_a_workspace_that_is_gone_is_set_aside():
+    stray = sent(1)
+    stray = replace(stray, arrival=replace(stray.arrival, workspace_id=stray.arrival.key_id))
+    queue, store = Waiting(stray), Stored()
+    assert await pipeline(queue, store).drain_once() == 1
+    assert "workspace is gone" in queue.quarantined[0].reason
+
+
+async def test_a_fault_of_enrichment_sets_one_event_aside():
+    class Broken(KnownDevices):
+        def describe(self, user_agent):
+            if user_agent == "bad":
+                raise RuntimeError("no such device")
+            return super().describe(user_agent)
+
+    bad = queued(b'{"event":"a","user_id":1,"context":{"userAgent":"bad"}}', seq=1)
+    queue, store = Waiting(bad, sent(2)), Stored()
+    enricher = Enricher(Broken(), None, Classifier(LastLabels()))
+    assert await Pipeline(queue, store, shop, enricher, json.loads).drain_once() == 2
+    assert (list(store.events), queue.quarantined[0].reason) == (["e2"], "RuntimeError: no such device")
+
+
+async def test_when_the_store_fails_nothing_is_settled_and_the_same_batch_comes_again():
+    queue, store = Waiting(sent(1, utm_source="google"), sent(2)), Stored()
+    drain = pipeline(queue, store)
+    store.down = True
+    with pytest.raises(OSError, match="down"):
+        await drain.drain_once()
+    assert len(queue.items) == 2
+    store.down = False
+    assert await drain.drain_once() == 2
+    assert [event.attribution_carried for event in store.events.values()] == [False, False]
+    assert queue.items == []
+
+
+async def test_when_settling_fails_the_batch_is_stored_again_without_doubling():
+    class Stuck(Waiting):
+        async def settle(self, stored, quarantined):
+            raise OSError("queue is down")
+
+    queue, store = Stuck(sent(1)), Stored()
+    for _ in range(2):
+        with pytest.raises(OSError, match="down"):
+            await pipeline(queue, store).drain_once()
+    assert list(store.events) == ["e1"]
+
+
+async def test_a_session_goes_on_within_and_between_batches():
+    items = [
+        sent(1, url="https://example.com/a", utm_source="google", utm_medium="cpc"),
+        sent(2, "cart"),
+        sent(3, "buy"),
+    ]
+    queue, store = Waiting(*items), Stored()
+    drain = pipeline(queue, store, batch=2)
+    await drain.drain_once()
+    await drain.drain_once()
+    assert [event.channel for event in store.events.values()] == ["paid_search"] * 3
+    assert {event.landing_page for event in store.events.values()} == {"https://example.com/a"}
+
+
+async def test_the_store_is_asked_once_for_each_session_it_may_know():
+    key = (WORKSPACE_ID, "A1", "s1")
+    known = SessionState("https://example.com/first", "google", "cpc", "paid_search")
+    queue, store = Waiting(sent(1), sent(2), sent(3, visitor="A2")), Stored({key: known})
+    drain = pipeline(queue, store)
+    await drain.drain_once()
+    queue.items = [sent(4)]
+    await drain.drain_once()
+    assert store.asked == [[key, (WORKSPACE_ID, "A2", "s1")]]
+    assert [event.channel for event in store.events.values()] == [
+        "paid_search",
+        "paid_search",
+        "direct",
+        "paid_search",
+    ]
+    assert store.events["e4"].landing_page == "https://example.com/first"
+
+
+async def test_more_events_a_minute_than_a_person_could_send_are_noted():
+    queue, store = Waiting(*(sent(n) for n in range(BUSY_FROM + 2))), Stored()
+    await pipeline(queue, store).drain_once()
+    noted = [event.bot_reasons for event in store.events.values()]
+    assert noted == [()] * BUSY_FROM + [("rate",)] * 2
+    assert not any(event.is_bot for event in store.events.values())
