@@ -3,13 +3,19 @@
 from typing import Final
 
 from service_core.insight import (
+    analytics_query,
     breakdowns,
+    context,
     event_kinds,
     events,
+    metric_catalog,
+    metric_values,
     overview,
     realtime,
+    search,
     tags,
     usage,
+    values,
 )
 from service_core.kernel.operations import Operation
 
@@ -21,4 +27,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *events.OPERATIONS,
     *event_kinds.OPERATIONS,
     *usage.OPERATIONS,
+    *context.OPERATIONS,
+    *metric_values.OPERATIONS,
+    *metric_catalog.OPERATIONS,
+    *analytics_query.OPERATIONS,
+    *values.OPERATIONS,
+    *search.OPERATIONS,
 )

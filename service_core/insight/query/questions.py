@@ -11,12 +11,12 @@ from datetime import datetime
 from service_core.access.model import Caller
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.measures import Relation
-from service_core.insight.query.formula import atoms, leaf_of
+from service_core.insight.query.formula import atoms, leaf_of, read
 from service_core.insight.query.question import Question, Table
 from service_core.insight.query.run import Run
 from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
 from service_core.kernel.ranges import Range
-from service_core.kernel.reading import Reason
+from service_core.kernel.reading import Reading, Reason, Unavailable
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class Questions:
     def named(self, ids: Sequence[str]) -> tuple[Metric, ...]:
         """The metrics with these ids, which are checked."""
         return tuple(self.catalog.metrics[id_] for id_ in ids)
+
+    async def nothing(self, who: Caller, ids: Sequence[str]) -> tuple[Reading, ...]:
+        """The readings of a row no fact was found for."""
+        reasons = await self.reasons(who, ids)
+        return tuple(
+            Unavailable(reasons[metric.id]) if metric.id in reasons else read(metric.measure, {}, "")
+            for metric in self.named(ids)
+        )
 
     async def reasons(self, who: Caller, metrics: Sequence[str]) -> dict[str, Reason]:
         """The metrics that are not measured for the caller's workspace, each with its reason."""

@@ -1,0 +1,133 @@
+"""Checking what a request asks for, and turning it into the parts of a question (contract 4.1, 4.3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from pydantic import Field, model_validator
+
+from service_core.insight.attribution.choose import credit_for
+from service_core.insight.attribution.model import Attribution, Models
+from service_core.insight.catalog import Catalog, Metric
+from service_core.insight.filtering import MOST_FILTERS, operand, operation_of
+from service_core.insight.measures import Relation
+from service_core.insight.ports import Credit
+from service_core.insight.query.formula import atoms, leaf_of
+from service_core.insight.query.question import Filter
+from service_core.kernel.comparison import Comparison, compared
+from service_core.kernel.date_range import DateRange
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.params import BodyModel
+from service_core.kernel.ranges import Range
+
+RefundBasis = Literal["refund", "order"]
+Compare = bool | Literal["previous_period", "previous_year", "match_weekday"] | DateRange | None
+MOST_DIMENSIONS: Final = 3
+
+
+class FilterBody(BodyModel):
+    """A condition on a dimension (contract 2.10)."""
+
+    dimension: str
+    op: str = Field(default="eq", description="`eq`, `neq`, `in`, `contains`, `between`, `is_set`…")
+    value: Any = None
+
+
+class MetricsBody(BodyModel):
+    """What every question about metrics may say."""
+
+    metrics: list[str] = Field(description="Ids of the catalog.")
+    filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
+    attribution: Attribution | None = Field(
+        default=None, description="Used by `attributed_*`; the workspace's default when omitted."
+    )
+    refund_basis: RefundBasis = "refund"
+    include_bots: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_workspace(cls, sent: Any) -> Any:
+        """The workspace comes from the key, never from the request."""
+        if isinstance(sent, Mapping) and "workspace_id" in sent:
+            raise BadRequest("workspace_id is not allowed", "workspace_id_not_allowed", field="workspace_id")
+        return sent
+
+    def metric_ids(self, catalog: Catalog, most: int) -> tuple[str, ...]:
+        """The metrics asked for, each once.
+
+        Raises:
+            BadRequest: ``missing_field``, ``too_many_metrics`` or ``unknown_metric``.
+        """
+        if not self.metrics:
+            raise BadRequest("metrics names no metric", "missing_field", field="metrics")
+        if len(self.metrics) > most:
+            raise BadRequest(f"metrics takes at most {most} ids", "too_many_metrics", field="metrics")
+        for position, id_ in enumerate(self.metrics):
+            if id_ not in catalog.metrics:
+                raise BadRequest(f"Unknown metric {id_!r}", "unknown_metric", field=f"metrics[{position}]")
+        return tuple(dict.fromkeys(self.metrics))
+
+    def checked_filters(self, catalog: Catalog, metrics: Sequence[str]) -> tuple[Filter, ...]:
+        """The filters, each on a dimension that every metric accepts.
+
+        Raises:
+            BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+                ``incompatible_dimension``.
+        """
+        if len(self.filters) > MOST_FILTERS:
+            raise BadRequest(f"At most {MOST_FILTERS} filters", "too_many_filters", field="filters")
+        names = [condition.dimension for condition in self.filters]
+        check_dimensions(catalog, metrics, names, "filters")
+        return tuple(_filter(condition, f"filters[{i}]") for i, condition in enumerate(self.filters))
+
+    def credit(
+        self, catalog: Catalog, models: Models, metrics: Iterable[str]
+    ) -> tuple[Attribution | None, Credit | None]:
+        """The attribution that runs, and its rule for stores; None when no metric takes one.
+
+        Raises:
+            BadRequest: ``invalid_attribution``.
+        """
+        chosen = self.attribution or Attribution()
+        models.named(chosen.model)
+        if not any(is_credited(catalog.metrics[id_]) for id_ in metrics):
+            return None, None
+        return chosen, credit_for(models, chosen)
+
+
+def is_credited(metric: Metric) -> bool:
+    """Whether a metric counts credits."""
+    return any(leaf_of(atom).of is Relation.CREDITS for atom in atoms(metric.measure))
+
+
+def check_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:
+    """Every metric must accept every dimension.
+
+    Raises:
+        BadRequest: ``unknown_dimension`` or ``incompatible_dimension``.
+    """
+    for position, name in enumerate(names):
+        where = f"{field}[{position}]"
+        if name not in catalog.dimensions:
+            raise BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=where)
+        for id_ in metrics:
+            if name not in catalog.metrics[id_].dimensions:
+                raise BadRequest(
+                    f"{id_} does not accept the dimension {name}",
+                    "incompatible_dimension",
+                    field=where,
+                    hint="GET /metrics/catalog lists the dimensions of each metric.",
+                )
+
+
+def _filter(condition: FilterBody, field: str) -> Filter:
+    op = operation_of(condition.op, "invalid_filter", f"{field}.op")
+    return Filter(condition.dimension, op, operand(op, condition.value, "invalid_filter", f"{field}.value"))
+
+
+def compared_range(compare: Compare, asked: Range) -> Range | None:
+    """The range to compare with, if any."""
+    if not compare:
+        return None
+    if isinstance(compare, DateRange):
+        return compare.resolve(asked.zone, asked.now)
+    return compared(asked, Comparison.PREVIOUS_PERIOD if compare is True else Comparison(compare))

@@ -1,0 +1,125 @@
+"""`GET /search`: anything with a name (contract 4.5)."""
+
+import asyncio
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from service_core.access.model import Caller
+from service_core.insight.ports import People, PeoplePage
+from service_core.insight.query.questions import Questions
+from service_core.insight.scans import scan_of
+from service_core.insight.values import find_values, last_days
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.params import Answer, Clamp, QueryModel
+
+_LEAST_LENGTH: Final = 2
+_DIMENSIONS: Final = {
+    "campaign": "utm_campaign",
+    "source": "attribution_source",
+    "page": "page_path",
+    "event": "event_name",
+    "tag": "lyr",
+    "product": "product",
+    "ad_group": "ad_group_name",
+    "ad": "ad_name",
+}
+"""Types whose results are filters as they stand."""
+
+TYPES: Final = (*_DIMENSIONS, "link", "metric", "report", "dashboard", "analysis", "user")
+
+
+class SearchQuery(QueryModel):
+    """Parameters of `GET /search`."""
+
+    q: str = Field(default="", description="At least 2 characters.")
+    types: str | None = Field(default=None, description="Comma list; default all types.")
+    limit: Annotated[int, Clamp(1, 50)] = 20
+
+    def wanted(self) -> tuple[str, ...]:
+        """The types to look through.
+
+        Raises:
+            BadRequest: ``missing_query`` or an unknown type.
+        """
+        if len(self.q.strip()) < _LEAST_LENGTH:
+            raise BadRequest("q is required, at least 2 characters", "missing_query", field="q")
+        types = tuple(part.strip() for part in self.types.split(",")) if self.types else TYPES
+        unknown = next((type_ for type_ in types if type_ not in TYPES), None)
+        if unknown is not None:
+            raise BadRequest(f"Unknown type {unknown!r}", "invalid_parameter", field="types")
+        return types
+
+
+class SearchResult(Answer):
+    """Something found; with a ``dimension`` it is a filter as it stands."""
+
+    type: str
+    dimension: str | None = None
+    value: str
+    label: str
+    id: str | None = None
+    platform: str | None = None
+    count: int | None = None
+
+
+class SearchResults(Answer):
+    """What was found: names that start with the query first, then the most frequent."""
+
+    query: str
+    results: list[SearchResult]
+
+
+@operation("GET /search", tag="query")
+async def get_search(
+    query: SearchQuery, *, who: Caller, questions: Questions, people: People
+) -> SearchResults:
+    """Campaigns, sources, pages, events, tags, metrics and people of the last 90 days by name."""
+    types, text = query.wanted(), query.q.strip()
+    dimensions = [type_ for type_ in types if type_ in _DIMENSIONS]
+    found = await asyncio.gather(*(_values(who, questions, type_, text, query.limit) for type_ in dimensions))
+    results = [result for results in found for result in results]
+    if "metric" in types:
+        results += _metrics(questions, text)
+    if "user" in types:
+        results += await _users(who, people, text, query.limit)
+    results.sort(
+        key=lambda each: (not each.label.lower().startswith(text.lower()), -(each.count or 0), each.label)
+    )
+    return SearchResults(query=query.q, results=results[: query.limit])
+
+
+async def _values(who: Caller, questions: Questions, type_: str, text: str, limit: int) -> list[SearchResult]:
+    dimension = questions.catalog.dimensions[_DIMENSIONS[type_]]
+    values, _ = await find_values(who, questions, dimension, last_days(who), q=text, limit=limit)
+    return [
+        SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
+        for each in values
+    ]
+
+
+def _metrics(questions: Questions, text: str) -> list[SearchResult]:
+    return [
+        SearchResult(type="metric", value=metric.id, label=metric.label, id=metric.id)
+        for metric in questions.catalog.metrics.values()
+        if text.lower() in metric.label.lower() or text.lower() in metric.id
+    ]
+
+
+async def _users(who: Caller, people: People, text: str, limit: int) -> list[SearchResult]:
+    scan = scan_of(who, last_days(who).span)
+    found, _ = await people.people(PeoplePage(scan, limit=limit, offset=0, sort="last_seen", search=text))
+    return [
+        SearchResult(
+            type="user",
+            value=person.user_id or person.visitor_id,
+            label=person.email or person.user_id or person.visitor_id,
+            id=person.user_id or person.visitor_id,
+            count=person.events,
+        )
+        for person in found
+    ]
+
+
+OPERATIONS = (get_search,)

@@ -1,0 +1,142 @@
+"""`GET /dimension-values`: what a dimension has been, to filter by (contract 4.4)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from service_core.access.model import Caller
+from service_core.insight.answers import RangeQuery, counts
+from service_core.insight.catalog import Dimension
+from service_core.insight.countries import COUNTRIES
+from service_core.insight.measures import Op
+from service_core.insight.query.question import Filter, Order, Question, Row
+from service_core.insight.query.questions import Questions
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.operations import operation
+from service_core.kernel.paging import Cursor, binding, seal, unseal
+from service_core.kernel.params import Answer, Clamp
+from service_core.kernel.ranges import Range, whole_days
+from service_core.kernel.wall_clock import local_date
+
+_COUNTED: Final = ("visitors", "orders")
+"""Metrics a value is counted by: the first that accepts the dimension."""
+
+_DAYS: Final = 90
+
+
+class ValuesQuery(RangeQuery):
+    """Parameters of `GET /dimension-values`; without a range, the last 90 days."""
+
+    dimension: str = Field(default="", description="Id of a dimension.")
+    q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
+    limit: Annotated[int, Clamp(1, 500)] = 50
+    cursor: str | None = None
+
+    def asked(self, who: Caller) -> Range:
+        """The range, or the last 90 days."""
+        if self.start_date is None and self.end_date is None:
+            return last_days(who)
+        return super().asked(who)
+
+    def binding(self, who: Caller) -> bytes:
+        """What a cursor of this request is bound to."""
+        return binding(
+            "dimension-values", str(who.workspace.id), self.model_dump(mode="json", exclude={"cursor"})
+        )
+
+
+class DimensionValue(Answer):
+    """One value: send ``value`` in a filter, show ``label``."""
+
+    value: str
+    label: str
+    count: int = Field(description="Visitors, or orders for dimensions of money.")
+
+
+class DimensionValues(Answer):
+    """Values, most frequent first."""
+
+    dimension: str
+    values: list[DimensionValue]
+    has_more: bool
+    next_cursor: str | None
+
+
+@operation("GET /dimension-values", tag="query")
+async def get_dimension_values(query: ValuesQuery, *, who: Caller, questions: Questions) -> DimensionValues:
+    """The values a dimension has had, as filters take them."""
+    dimension = questions.catalog.dimensions.get(query.dimension)
+    if dimension is None:
+        raise BadRequest(f"Unknown dimension {query.dimension!r}", "unknown_dimension", field="dimension")
+    cursor = unseal(query.cursor, query.binding(who)) if query.cursor else Cursor(0, who.now)
+    who = replace(who, now=cursor.asked_at)
+    values, more = await find_values(
+        who, questions, dimension, query.asked(who), q=query.q, limit=query.limit, offset=cursor.offset
+    )
+    following = Cursor(cursor.offset + len(values), cursor.asked_at)
+    return DimensionValues(
+        dimension=dimension.id,
+        values=values,
+        has_more=more,
+        next_cursor=seal(following, query.binding(who)) if more else None,
+    )
+
+
+async def find_values(
+    who: Caller,
+    questions: Questions,
+    dimension: Dimension,
+    asked: Range,
+    *,
+    q: str | None,
+    limit: int,
+    offset: int = 0,
+) -> tuple[list[DimensionValue], bool]:
+    """A page of values and whether more follow; none where nothing counts by the dimension."""
+    metric = next(
+        (id_ for id_ in _COUNTED if dimension.id in questions.catalog.metrics[id_].dimensions), None
+    )
+    if metric is None:
+        return [], False
+    here = _is_matched_here(dimension)
+    question = Question(
+        (metric,),
+        asked,
+        dimensions=(dimension.id,),
+        filters=(Filter(dimension.id, Op.CONTAINS, q),) if q and not here else (),
+        order=(Order(metric), Order(dimension.id, descending=False)),
+        limit=None if here else limit,
+        offset=0 if here else offset,
+    )
+    table = await questions.ask(who, question)
+    if not here:
+        return [_value(row, dimension) for row in table.rows], table.groups > offset + len(table.rows)
+    every = [value for row in table.rows if _matches(value := _value(row, dimension), q)]
+    return every[offset : offset + limit], len(every) > offset + limit
+
+
+def _is_matched_here(dimension: Dimension) -> bool:
+    """Few values, whose labels the store does not know."""
+    return bool(dimension.labels) or dimension.id == "country"
+
+
+def _value(row: Row, dimension: Dimension) -> DimensionValue:
+    value = row.labels[0]
+    label = COUNTRIES.get(value, value) if dimension.id == "country" else value
+    return DimensionValue(value=value, label=label, count=counts(row)[0])
+
+
+def _matches(value: DimensionValue, q: str | None) -> bool:
+    return not q or q.lower() in value.value.lower() or q.lower() in value.label.lower()
+
+
+def last_days(who: Caller) -> Range:
+    """The last 90 local days, today included."""
+    zone = who.workspace.zone
+    today = local_date(who.now, zone)
+    return Range(whole_days(today - timedelta(days=_DAYS - 1), today, zone), zone, who.now)
+
+
+OPERATIONS = (get_dimension_values,)
