@@ -86,6 +86,8 @@ class Database:
             connection = await plain.execution_options(writes=True)
             async with connection.begin():
                 yield connection
+        if self._generation is not None:
+            self._generation.look_again()
 
 
 def _reason(fault: Exception) -> str:

@@ -1,7 +1,12 @@
 """Noticing, within microseconds, that another process changed a key."""
 
 import sqlite3
+import time
 from pathlib import Path
+from typing import Final
+
+FRESH_SECONDS: Final = 0.001
+"""How long an answer is given again: under load the question would cost more than all else of a look-up."""
 
 
 class Generation:
@@ -18,14 +23,23 @@ class Generation:
         )
         self._version: int | None = None
         self._value = 0
+        self._fresh_until = 0.0
 
     def now(self) -> int:
-        """The counter as of the last commit."""
+        """The counter as of the last commit, or of at most `FRESH_SECONDS` ago."""
+        present = time.monotonic()
+        if present < self._fresh_until:
+            return self._value
+        self._fresh_until = present + FRESH_SECONDS
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._value = self._connection.execute("SELECT value FROM access_generation").fetchone()[0]
             self._version = version
         return self._value
+
+    def look_again(self) -> None:
+        """This process has written: the next question is asked in earnest."""
+        self._fresh_until = 0.0
 
     def close(self) -> None:
         """Let go of the file."""
