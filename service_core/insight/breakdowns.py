@@ -6,10 +6,11 @@ from typing import Annotated, Final, Generic, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery, counts
+from service_core.insight.answers import counts
 from service_core.insight.countries import COUNTRIES
 from service_core.insight.query.question import Order, Question, Table
 from service_core.insight.query.questions import Questions
+from service_core.insight.range_query import RangeQuery
 from service_core.insight.rounding import decimal
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery
 from service_core.insight.filtering import MOST_FILTERS, operand, operation_of
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Op, Predicate
 from service_core.insight.ports import EventLog, EventPage, Events
+from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.model import WIRE_COLUMNS, Event
 from service_core.intake.ports import IngestQueue

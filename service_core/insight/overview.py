@@ -7,10 +7,11 @@ from typing import Final, Literal
 from pydantic import AliasChoices, Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery, counts
+from service_core.insight.answers import counts
 from service_core.insight.measures import Op
 from service_core.insight.query.question import Filter, Order, Question, Table
 from service_core.insight.query.questions import Questions
+from service_core.insight.range_query import RangeQuery
 from service_core.intake.model import PAGE_VIEWS
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation

@@ -8,11 +8,11 @@ from uuid import UUID
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery
 from service_core.insight.breakdowns import percentage
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Op, Predicate, Relation, distinct
 from service_core.insight.ports import Aggregate, Aggregates, Sort
+from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer

@@ -7,12 +7,13 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery, counts
+from service_core.insight.answers import counts
 from service_core.insight.catalog import Dimension
 from service_core.insight.countries import COUNTRIES
 from service_core.insight.measures import Op
 from service_core.insight.query.question import Filter, Order, Question, Row
 from service_core.insight.query.questions import Questions
+from service_core.insight.range_query import RangeQuery
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal

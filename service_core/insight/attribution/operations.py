@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.grouping import (
     GROUPINGS,
@@ -32,6 +31,7 @@ from service_core.insight.attribution.report import FittedReport, Group, Report
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
 from service_core.insight.ports import Aggregates, ConversionSet, Paths, Scan
+from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer

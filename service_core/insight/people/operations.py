@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from service_core.access.model import Caller
-from service_core.insight.answers import RangeQuery
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.freshness import is_complete
@@ -32,6 +31,7 @@ from service_core.insight.people.journey import (
     sessions,
 )
 from service_core.insight.ports import People, PeoplePage, Person, Scan, Touch
+from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer
