@@ -28,7 +28,7 @@ class MmdbPlaces:
             self._reader = maxminddb.open_database(path, maxminddb.MODE_MEMORY)
         except FileNotFoundError:
             raise StartupError(
-                f"The place database {path} does not exist. Download one (docs: places), correct "
+                f"The place database {path} does not exist. Download one (its page in the docs names free ones), correct "
                 'geo.database, or set it to "" to run without places.'
             ) from None
         except (maxminddb.InvalidDatabaseError, OSError) as fault:

@@ -50,10 +50,11 @@ def objects(*names):
 
 TOP_LEVEL = (*NAMES, *EVENT_IDS, *(name for pair in IDENTITIES for name in pair), "timestamp", "ip", "events")
 LIKELY = st.fixed_dictionaries(
-    {},
+    {
+        "event": st.sampled_from(["pageview", "purchase", "$alias", "$identify"]) | TEXT,
+        "user_id": TEXT | SCALAR,
+    },
     optional={
-        "event": TEXT | st.sampled_from(["pageview", "$alias", "$identify"]),
-        "user_id": SCALAR,
         "properties": objects(*KNOWN_PROPERTIES) | ANY,
         "context": objects(*KNOWN_CONTEXT) | ANY,
         "external_ids": objects("a") | ANY,
