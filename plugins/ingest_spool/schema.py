@@ -14,7 +14,7 @@ STEPS: Final = (
     """
     CREATE TABLE claim (
         workspace BLOB NOT NULL, event_id TEXT NOT NULL, claimed_at INTEGER NOT NULL,
-        PRIMARY KEY (workspace, event_id)
+        PRIMARY KEY (event_id, workspace)
     ) WITHOUT ROWID;
     CREATE INDEX claim_age ON claim (claimed_at);
 
@@ -24,7 +24,6 @@ STEPS: Final = (
         event_id TEXT NOT NULL, claimed INTEGER NOT NULL, received_at INTEGER NOT NULL, body BLOB NOT NULL,
         user_agent TEXT, address TEXT, headers TEXT
     );
-    CREATE INDEX arrival_lane ON arrival (workspace, hour, key, channel);
 
     CREATE TABLE quarantine (
         seq INTEGER PRIMARY KEY,

@@ -1,0 +1,137 @@
+"""Requests per second of the durable ingest host against the same server answering at once.
+
+Usage: ``python tests/bench/ingest.py [--rounds 3] [--seconds 4] [--server NAME ...]``
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from hosts.ingest.child import IngestChild
+from service_core.access.keys import found_workspace
+from service_core.kernel.clock import system_clock
+
+HERE = Path(__file__).parent
+CONNECTIONS = 64
+WORKSPACES = 24
+"""Each with its key: one key may send 1000 requests a second."""
+
+
+async def deployment(folder: Path) -> tuple[Path, list[str]]:
+    """A fresh deployment in a folder: its settings file and its write keys."""
+    config = folder / "touchpoint.toml"
+    config.write_text("")
+    ports = Ports(load_settings(config), folder, installed(), system_clock)
+    keys = []
+    async with running([ports.workspace]):
+        for number in range(WORKSPACES):
+            made = await found_workspace(ports.workspace, datetime.now(UTC), name=f"W{number}")
+            keys.append(made.write_key.secret)
+    return config, keys
+
+
+class Plain:
+    """The plain application in a process."""
+
+    def __init__(self, process, address: str) -> None:
+        self.process = process
+        self.address = address
+
+    @classmethod
+    async def start(cls, server: str) -> "Plain":
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(HERE / "ingest_plain.py"), server, stdout=asyncio.subprocess.PIPE
+        )
+        return cls(process, (await process.stdout.readline()).decode().split()[1])
+
+    async def stop(self) -> None:
+        self.process.terminate()
+        await self.process.wait()
+
+
+async def measure(address: str, pid: int, seconds: float, keys: list[str]) -> dict:
+    """One round of load; adds the CPU milliseconds each event took, by thread."""
+    before = cpu(pid)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(HERE / "ingest_load.py"), address, str(seconds), str(CONNECTIONS), ",".join(keys),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    result = json.loads(out)
+    used = {name: after - before.get(name, 0) for name, after in cpu(pid).items()}
+    result["commit_ms"] = 1000 * sum(v for k, v in used.items() if "spool" in k) / result["events"]
+    result["accept_ms"] = 1000 * sum(v for k, v in used.items() if "spool" not in k) / result["events"]
+    return result
+
+
+def cpu(pid: int) -> dict[str, float]:
+    """CPU seconds of each thread of a process, by name and number."""
+    seconds = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+        fields = rest.split()
+        seconds[f"{name}-{task.name}"] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+async def compare(server: str, rounds: int, seconds: float, *, kept: dict) -> None:
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        config, keys = await deployment(Path(folder))
+        plain = await Plain.start(server)
+        ingest = await IngestChild.start(config, listen="127.0.0.1:0", server=server)
+        try:
+            for _ in range(rounds):
+                kept[server, "plain"].append(await measure(plain.address, plain.process.pid, seconds, keys))
+                kept[server, "durable"].append(
+                    await measure(ingest.address, ingest.process.pid, seconds, keys)
+                )
+        finally:
+            await plain.stop()
+            await ingest.stop()
+
+
+def table(kept: dict) -> str:
+    """Medians over the rounds."""
+    lines = [
+        "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  accept CPU-ms  commit CPU-ms  statuses",
+    ]
+    for server in dict.fromkeys(name for name, _ in kept):
+        plain, durable = kept[server, "plain"], kept[server, "durable"]
+
+        def middle(name: str, rounds: list = durable) -> float:
+            return statistics.median(r[name] for r in rounds)
+
+        ratio = statistics.median(
+            d["per_second"] / p["per_second"] for p, d in zip(plain, durable, strict=True)
+        )
+        lines.append(
+            f"{server:10} {middle('per_second', plain):7.0f}  {middle('per_second'):9.0f}  {ratio:5.0%}"
+            f"  {middle('p50_ms'):6.1f}  {middle('p99_ms'):6.1f}  {middle('max_ms'):6.1f}"
+            f"  {middle('accept_ms'):13.3f}  {middle('commit_ms'):13.3f}  {durable[-1]['statuses']}"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--server", nargs="*", default=["hypercorn", "uvicorn", "granian"])
+    given = parser.parse_args()
+    kept: dict = {(server, kind): [] for server in given.server for kind in ("plain", "durable")}
+    for server in given.server:
+        asyncio.run(compare(server, given.rounds, given.seconds, kept=kept))
+        sys.stdout.write(table({k: v for k, v in kept.items() if v}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The measure of the ingest host: the same server with an application that parses and answers at once.
+
+Usage: ``python ingest_plain.py hypercorn|uvicorn|granian``; prints ``ready HOST:PORT``, stops on SIGTERM.
+"""
+
+import asyncio
+import sys
+
+import orjson
+
+from hosts.serving import bind, run, serve, stop_on_signals
+
+
+async def plain(scope, receive, send) -> None:
+    if scope["type"] == "lifespan":
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            await send({"type": f"{message['type']}.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    message = await receive()
+    body = message["body"]
+    while message.get("more_body"):
+        message = await receive()
+        body += message["body"]
+    event = orjson.loads(body)
+    answer = orjson.dumps({"success": True, "event": event["event"], "workspace": "k3Jx9QmZ2aPr"})
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": answer})
+
+
+async def main(server: str) -> None:
+    shutdown = asyncio.Event()
+    stop_on_signals(shutdown)
+    listener = bind("127.0.0.1:0")
+    sys.stdout.write(f"ready 127.0.0.1:{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
+    await serve(plain, listener, server, shutdown)
+
+
+if __name__ == "__main__":
+    run(main(sys.argv[1]))
