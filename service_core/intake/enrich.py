@@ -180,7 +180,7 @@ def _page_columns(page: Page, session: SessionState | None, *, denied: bool) -> 
         "page_path": page.path,
         "page_title": page.title,
         "referrer": referrer,
-        "referrer_host": page.referrer_host,
+        "referrer_host": page.external,  # the site itself brings nobody; `referrer` keeps what was sent
         "landing_page": (session.landing_page if session else None) or url,
     }
 

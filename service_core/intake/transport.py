@@ -16,7 +16,7 @@ _BROWSERS: Final = ("mozilla", "chrome", "safari", "firefox", "edge", "opera")
 
 @dataclass(frozen=True, slots=True)
 class AgentTokens:
-    """Parts of a ``User-Agent`` that name the project's own clients, lower case."""
+    """Parts of a ``User-Agent`` that name the project's own clients; case does not count."""
 
     mobile: tuple[str, ...] = ("touchpoint-ios", "touchpoint-android", "touchpoint-react-native")
     server: tuple[str, ...] = ("touchpoint-python", "touchpoint-node")
@@ -26,9 +26,9 @@ class AgentTokens:
         if channel is Channel.BATCH:
             return WEB
         agent = (user_agent or "").lower()
-        if any(token in agent for token in self.mobile):
+        if any(token.lower() in agent for token in self.mobile):
             return MOBILE_APP
-        if any(token in agent for token in self.server):
+        if any(token.lower() in agent for token in self.server):
             return API
         return BROWSER if any(token in agent for token in _BROWSERS) else API
 

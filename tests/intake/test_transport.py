@@ -31,7 +31,7 @@ def test_the_browser_batch_is_web_whatever_the_agent():
 
 
 def test_own_tokens_are_configuration():
-    assert AgentTokens(mobile=("acme-app",)).source(Channel.TRACK, "Acme-App/1 Mozilla") == "mobile_app"
+    assert AgentTokens(mobile=("Acme-App",)).source(Channel.TRACK, "Acme-App/1 Mozilla") == "mobile_app"
 
 
 @pytest.mark.parametrize(
