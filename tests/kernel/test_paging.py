@@ -1,0 +1,60 @@
+"""Cursors are opaque and bound to the request that produced them (contract 2.9)."""
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.paging import Cursor, binding, seal, unseal
+
+AT = datetime(2026, 7, 8, 15, 0, 0, 123000, tzinfo=UTC)
+HERE = binding("workspace", {"metrics": ["visitors"], "limit": 10})
+
+
+def refused(token, bound_to=HERE):
+    with pytest.raises(BadRequest) as caught:
+        unseal(token, bound_to)
+    return caught.value.code == "invalid_cursor"
+
+
+def test_a_cursor_comes_back_as_it_was():
+    assert unseal(seal(Cursor(40, AT), HERE), HERE) == Cursor(40, AT)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        binding("another", {"metrics": ["visitors"], "limit": 10}),
+        binding("workspace", {"metrics": ["sessions"], "limit": 10}),
+        binding("workspace", {"metrics": ["visitors"], "limit": 20}),
+    ],
+)
+def test_a_cursor_of_another_request_is_refused(other):
+    assert refused(seal(Cursor(40, AT), HERE), other)
+
+
+def test_the_order_of_properties_does_not_make_another_request():
+    assert binding({"a": 1, "b": 2}) == binding({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "eyJvIjoxfQ", "=" * 8, "AAAAAAAAAAAA"])
+def test_what_is_no_cursor_is_refused(token):
+    assert refused(token)
+
+
+@given(position=st.integers(0, 200), character=st.sampled_from("ABab01-_"))
+def test_a_damaged_cursor_is_refused(position, character):
+    token = seal(Cursor(40, AT), HERE)
+    position %= len(token)
+    damaged = token[:position] + character + token[position + 1 :]
+    assert damaged == token or refused(damaged)
+
+
+def test_an_offset_that_was_written_by_hand_is_refused():
+    token = seal(Cursor(40, AT), HERE)
+    raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    forged = base64.urlsafe_b64encode(raw.replace(b'"o":40', b'"o":41')).rstrip(b"=").decode()
+    assert refused(forged)
