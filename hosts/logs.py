@@ -36,6 +36,7 @@ def write_logs() -> None:
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def redacted(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import Coroutine
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import uvloop
 
@@ -17,6 +17,8 @@ from hosts.guard import App
 from hosts.servers import BACKLOG
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server
+
+HIGHEST_PORT: Final = 65535
 
 _Result = TypeVar("_Result")
 
@@ -31,11 +33,11 @@ def bind(address: str) -> socket.socket:
         StartupError: the address is none, or it is taken.
     """
     host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > HIGHEST_PORT:
+        raise StartupError(f"{address!r} is no address to listen on. Write HOST:PORT.")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     try:
         return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=BACKLOG)
-    except (ValueError, OverflowError):
-        raise StartupError(f"{address!r} is no address to listen on. Write HOST:PORT.") from None
     except OSError as fault:
         raise StartupError(
             f"Cannot listen on {address}: {fault.strerror or fault}. Stop what uses it, or choose another."
@@ -54,13 +56,13 @@ async def serve(app: App, listener: socket.socket, server: Server, shutdown: asy
     Raises:
         StartupError: the server is not installed.
     """
-    try:
-        module = import_module(f"hosts.servers.{server}")
-    except ImportError:
-        raise StartupError(
-            f"The server {server} is not installed. Run `pip install {server}`, or choose another."
-        ) from None
     with listener:
+        try:
+            module = import_module(f"hosts.servers.{server}")
+        except ImportError:
+            raise StartupError(
+                f"The server {server} is not installed. Run `pip install {server}`, or choose another."
+            ) from None
         await module.serve(app, listener, shutdown)
 
 

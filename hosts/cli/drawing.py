@@ -11,8 +11,8 @@ from rich.text import Text
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _HEIGHT: Final = 6
-_FEW: Final = 40
-"""Up to so many buckets are drawn two columns wide."""
+_WIDTH: Final = 74
+"""Columns of a chart at most: it fits a terminal of 80."""
 
 
 def bars(values: Sequence[float]) -> list[str]:
@@ -25,23 +25,26 @@ def bars(values: Sequence[float]) -> list[str]:
 
 
 def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo) -> RenderableType:
-    """A column chart over time with its highest value and its first and last bucket.
+    """A column chart over time with its highest column and its first and last bucket.
 
     Args:
         title: what is drawn.
         starts: UTC start of each bucket.
-        values: one value per bucket; None is drawn as nothing.
+        values: one value per bucket; when there are too many to draw, neighbours are added up, so
+            they must be additive.
         zone: zone the labels are written in.
     """
     if not values:
         return Text(f"{title}: no buckets in the range", style="dim")
-    wide = [value for value in values for _ in range(2 if len(values) <= _FEW else 1)]
+    together = -(-len(values) // _WIDTH)
+    columns = [sum(values[at : at + together]) for at in range(0, len(values), together)]
+    wide = [value for value in columns for _ in range(max(1, min(4, _WIDTH // len(columns))))]
     first, last = (f"{start.astimezone(zone):%b %d %H:%M}" for start in (starts[0], starts[-1]))
-    axis = first + last.rjust(max(len(wide) - len(first), len(last) + 2))
+    label = f"{title}, {together} together" if together > 1 else title
     return Group(
-        Text(f"{title} (highest {number(max(values))})", style="bold"),
+        Text(f"{label} (highest {number(max(columns))})", style="bold"),
         *(Text(line, style="cyan") for line in bars(wide)),
-        Text(axis, style="dim"),
+        Text(first + last.rjust(max(len(wide) - len(first), len(last) + 2)), style="dim"),
     )
 
 

@@ -18,6 +18,9 @@ def init(
     name: Annotated[str, typer.Option(help="Name of the first workspace.")] = "My workspace",
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")] = "UTC",
     currency: Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")] = "USD",
+    domain: Annotated[
+        str | None, typer.Option(metavar="HOST", help="Its site; links from there are no referrers.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a data folder and a first workspace.
@@ -25,16 +28,25 @@ def init(
     Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
     """
     file = folder / SETTINGS_FILE
-    _write_settings(file)
-    try:
-        founded = asyncio.run(_found(file, name, timezone, currency))
-    except BaseException:
-        file.unlink()  # a second try starts where this one did
-        raise
+    founded = found(file, name=name, timezone=timezone, currency=currency, domain=domain)
     if as_json:
         typer.echo(json.dumps(_answer(founded, file)))
     else:
         _show(founded, file)
+
+
+def found(file: Path, *, name: str, timezone: str, currency: str, domain: str | None) -> "Founded":
+    """Write the settings file, create the stores and a first workspace.
+
+    Raises:
+        StartupError: the file exists, or the deployment cannot be used.
+    """
+    _write_settings(file)
+    try:
+        return asyncio.run(_found(file, name, timezone, currency, domain))
+    except BaseException:
+        file.unlink()  # a second try starts where this one did
+        raise
 
 
 def _write_settings(file: Path) -> None:
@@ -54,14 +66,19 @@ def _write_settings(file: Path) -> None:
         raise StartupError(f"{file} cannot be written: {fault.strerror}. Choose another folder.") from None
 
 
-async def _found(file: Path, name: str, timezone: str, currency: str) -> "Founded":
+async def _found(file: Path, name: str, timezone: str, currency: str, domain: str | None) -> "Founded":
     from hosts.cli.deployment import service_of
     from service_core.access.keys import found_workspace
     from service_core.kernel.clock import system_clock
 
     async with service_of(file) as service:
         return await found_workspace(
-            service.ports.workspace, system_clock(), name=name, timezone=timezone, currency=currency
+            service.ports.workspace,
+            system_clock(),
+            name=name,
+            timezone=timezone,
+            currency=currency,
+            domain=domain,
         )
 
 

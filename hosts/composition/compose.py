@@ -109,7 +109,9 @@ def _offers(
         Registry: registry,
         Catalog: registry.catalog,
         Models: registry.models,
-        Questions: Questions(registry.catalog, (EventSource(ports.events, ports.queue),)),
+        Questions: Questions(
+            registry.catalog, (EventSource(ports.events, ports.events, ports.queue, registry.models),)
+        ),
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),
     }

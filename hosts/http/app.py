@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from http.client import NO_CONTENT
 from typing import Final, cast
 from urllib.parse import quote
 
@@ -50,8 +51,7 @@ def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blue
             body = await _body()
         except TimeoutError:
             return _json(408, b'{"error":"Request body took too long"}')
-        found = await dispatch(_request(body, addresses))
-        return Response(found.body, found.status, dict(found.headers))
+        return _written(await dispatch(_request(body, addresses)))
 
     @app.errorhandler(HTTPException)
     async def refuse(fault: HTTPException) -> Response:
@@ -91,6 +91,15 @@ async def _body() -> bytes:
         kept += chunk[: MAX_BODY + 1 - len(kept)]
         size += len(chunk)
     return bytes(kept)
+
+
+def _written(answer: Answer) -> Response:
+    response = Response(answer.body, answer.status)
+    response.headers.clear()
+    if answer.status != NO_CONTENT:
+        response.headers["Content-Length"] = str(len(answer.body))
+    response.headers.update(answer.headers)
+    return response
 
 
 def _json(status: int, body: bytes) -> Response:

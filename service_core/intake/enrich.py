@@ -181,7 +181,7 @@ def _page_columns(page: Page, session: SessionState | None, *, denied: bool) -> 
         "page_title": page.title,
         "referrer": referrer,
         "referrer_host": page.external,  # the site itself brings nobody; `referrer` keeps what was sent
-        "landing_page": (session.landing_page if session else None) or url,
+        "landing_page": (session.landing_page if session else None) or page.path,
     }
 
 

@@ -172,7 +172,7 @@ def test_an_event_inherits_the_latest_touch_of_its_session():
     state = next_state(landing, None)
     later = row("add_to_cart", {"url": "https://example.com/cart"}, session=state)
     assert (later.channel, later.attribution_source, later.own_channel) == ("paid_search", "google", None)
-    assert (later.landing_page, later.utm_source) == (LANDING, None)
+    assert (later.landing_page, later.utm_source) == ("/", None)
     assert not later.touchable
 
 

@@ -1,0 +1,111 @@
+"""``touchpoint demo``: the main job on real input, start to end."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from hosts.cli.options import SETTINGS_FILE, output
+
+if TYPE_CHECKING:
+    from service_core.access.keys import Founded
+
+SITE: Final = "http://www.semicomplete.com"
+"""The site whose log comes with the demo."""
+
+
+def demo(
+    log: Annotated[
+        Path | None,
+        typer.Argument(
+            exists=True, dir_okay=False, help="An access log of your own. [default: the one that comes along]"
+        ),
+    ] = None,
+    site: Annotated[
+        str, typer.Option(metavar="URL", help="Scheme and host the logged paths belong to.")
+    ] = SITE,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="Keep the data here. [default: a temporary folder]"),
+    ] = None,
+    api: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the API.")] = "127.0.0.1:8080",
+    ingest: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address of the ingest host.")
+    ] = "127.0.0.1:8081",
+    exit_after: Annotated[
+        bool, typer.Option("--exit", help="Stop after the answers instead of serving on.")
+    ] = False,
+) -> None:
+    """Start the service on a new folder, import an access log, and show what it says."""
+    from hosts.demo.answers import Client, show
+    from hosts.demo.service import running_service
+    from service_core.kernel.clock import system_clock
+
+    console = output()
+    with _folder(folder) as place, _log(log) as file:
+        founded = _founded(place, site)
+        with running_service(place / SETTINGS_FILE, api, ingest) as service:
+            console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
+            _bring_in(file, site, place)
+            show(Client(service.api, founded.agent_key.secret), system_clock(), console)
+            console.print(
+                f"\nLook at it: {service.api}/app/#key={founded.agent_key.secret}",
+                soft_wrap=True,
+                markup=False,
+            )
+            console.print(
+                f"Send it events: write key {founded.write_key.secret}", soft_wrap=True, markup=False
+            )
+            if not exit_after:
+                _stay()
+
+
+def _founded(folder: Path, site: str) -> "Founded":
+    from urllib.parse import urlsplit
+
+    from hosts.cli.setup import found
+
+    domain = (urlsplit(site).hostname or "").removeprefix("www.") or None
+    return found(folder / SETTINGS_FILE, name="Demo", timezone="UTC", currency="USD", domain=domain)
+
+
+def _bring_in(file: Path, site: str, folder: Path) -> None:
+    from hosts.cli.importing import run_shown
+    from hosts.cli.importing import show as show_outcome
+    from hosts.importing.access_logs import log_entries
+    from hosts.importing.files import digest_of
+    from hosts.importing.run import Task
+
+    task = Task(folder / SETTINGS_FILE, digest_of(file), lambda: log_entries(file, site), shift_to_now=True)
+    show_outcome(file.name, run_shown(task, file.name, file.stat().st_size))
+
+
+@contextmanager
+def _folder(chosen: Path | None) -> Iterator[Path]:
+    if chosen is not None:
+        yield chosen
+        return
+    with tempfile.TemporaryDirectory(prefix="touchpoint-demo-") as made:
+        yield Path(made)
+
+
+@contextmanager
+def _log(chosen: Path | None) -> Iterator[Path]:
+    if chosen is not None:
+        yield chosen
+        return
+    with as_file(files("hosts.demo") / "access_log.gz") as bundled:
+        yield bundled
+
+
+def _stay() -> None:
+    output().print("Press Ctrl-C to stop.", style="dim")
+    try:
+        asyncio.run(asyncio.Event().wait())
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,81 @@
+"""What the demo asks, over the public API like any client, and how it shows the answers."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.table import Table
+
+from hosts.cli.drawing import chart, facts, number, ranking
+
+_DAYS = 7
+
+
+class Client:
+    """Asks ``/v1`` with an Agent key."""
+
+    def __init__(self, api: str, key: str) -> None:
+        self._api = api
+        self._key = key
+
+    def get(self, path: str, **parameters: str | int) -> Mapping[str, Any]:
+        """The answer of a read.
+
+        Raises:
+            urllib.error.HTTPError: the service refused.
+        """
+        request = Request(
+            f"{self._api}/v1{path}?{urlencode(parameters)}", headers={"Authorization": f"Bearer {self._key}"}
+        )
+        with urlopen(request) as answer:  # noqa: S310 - the same
+            return dict(json.load(answer))
+
+
+def show(client: Client, now: datetime, console: Console) -> None:
+    """Print totals, a chart and three rankings of the last days."""
+    zone = ZoneInfo(str(client.get("/workspace")["timezone"]))
+    today = now.astimezone(zone).date()
+    span = {
+        "start_date": today.fromordinal(today.toordinal() - _DAYS + 1).isoformat(),
+        "end_date": today.isoformat(),
+    }
+    overview = client.get("/overview", aggregation="hour", **span)
+    bots = client.get("/overview", include_bots="true", **span)
+    referrers = client.get("/traffic", type="referrer", limit=8, **span)
+    pages = client.get("/traffic", type="page", limit=8, **span)
+    browsers = client.get("/devices", type="browser", limit=8, **span)
+    series = overview["time_series"]
+    crawled = bots["pageviews_total"] - overview["pageviews_total"]
+    console.print(
+        facts(
+            "The last seven days",
+            [
+                ("Visitors", number(overview["visitors_total"])),
+                ("Sessions", number(overview["sessions_total"])),
+                ("Page views", number(overview["pageviews_total"])),
+                ("Page views by crawlers, left out", number(crawled)),
+            ],
+        ),
+        "",
+        chart(
+            "Page views per hour",
+            [datetime.fromisoformat(point["timestamp"]) for point in series],
+            [point["pageviews"] for point in series],
+            zone,
+        ),
+        "",
+        _table("Referrers, by visitors", referrers),
+        "",
+        _table("Pages, by views", pages),
+        "",
+        _table("Browsers, by visitors", browsers),
+    )
+
+
+def _table(title: str, answer: Mapping[str, Any]) -> Table:
+    return ranking(title, [(row["name"], row["count"], row["percentage"]) for row in answer["data"]])
