@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from contextlib import asynccontextmanager
 
 import pytest
@@ -34,9 +33,10 @@ class Echo:
             "size": len(request.body),
         }
         status = 413 if len(request.body) > 1_000_000 else 200
-        return Response(
-            status, {"Content-Type": "application/json", "X-Own": "yes"}, json.dumps(told).encode()
-        )
+        body, own = json.dumps(told).encode(), {"Content-Type": "application/json", "X-Own": "yes"}
+        if request.method == "HEAD":
+            return Response(status, own | {"Content-Length": str(len(body))})
+        return Response(204, own) if request.path == "/empty" else Response(status, own, body)
 
 
 class Running:
@@ -44,7 +44,7 @@ class Running:
         self.port = port
         self.shutdown = shutdown
 
-    async def raw(self, *parts, half_close=False):
+    async def raw(self, *parts):
         """Send bytes on a new connection and read until the server closes it, or falls silent."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         received = b""
@@ -112,9 +112,3 @@ async def served(request, echo):
     async with running(api_app(echo), request.param) as live:
         live.server = request.param
         yield live
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]

@@ -30,6 +30,18 @@ async def test_headers_of_the_gateway_are_the_answer(served):
     assert (status, headers["x-own"], headers["content-type"]) == (200, "yes", "application/json")
 
 
+async def test_head_tells_the_length_of_the_body_it_leaves_out(served):
+    _, _, content = await served.ask("GET", "/x")
+    status, headers, nothing = await served.ask("HEAD", "/x")
+    assert (status, nothing) == (200, b"")
+    assert int(headers["content-length"]) == len(content) + len("HEAD") - len("GET")
+
+
+async def test_an_empty_answer_is_complete(served):
+    status, headers, content = await served.ask("GET", "/empty")
+    assert (status, content, headers["x-own"]) == (204, b"", "yes")
+
+
 async def test_headers_and_client_reach_the_gateway(served, echo):
     await served.ask("GET", "/x", b"", "Authorization: Bearer t", "X-Forwarded-For: 203.0.113.9")
     assert echo.requests[0].headers["authorization"] == "Bearer t"
@@ -52,6 +64,16 @@ async def test_a_chunked_body_is_one_body(served):
     head = b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
     answer = await served.raw(head + body)
     assert b'"size": 5' in answer
+
+
+async def test_a_body_that_stops_coming_is_given_up(served, echo, monkeypatch):
+    monkeypatch.setattr("hosts.http.app.PATIENCE_SECONDS", 0.05)
+    answer = await served.raw(
+        b"POST /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9\r\n\r\nabc"
+    )
+    assert answer.split()[1] == b"408"
+    assert answer.endswith(b'{"error":"Request body took too long"}')
+    assert echo.requests == []
 
 
 NEXT = b"GET /smuggled HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"

@@ -1,0 +1,68 @@
+"""Listening, stopping and pages beside the gateway."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+from quart import Blueprint
+
+from hosts.http.app import quart_app
+from hosts.ingest.address import ClientAddress
+from hosts.serving import bind, run, serve, stop_on_signals
+from service_core.kernel.errors import StartupError
+
+
+@pytest.mark.parametrize("address", ["8080", "localhost", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"])
+def test_an_address_that_is_none_is_refused(address):
+    with pytest.raises(StartupError, match="HOST:PORT"):
+        bind(address)
+
+
+def test_an_address_that_is_taken_is_named():
+    with bind("127.0.0.1:0") as first:
+        taken = f"127.0.0.1:{first.getsockname()[1]}"
+        with pytest.raises(StartupError, match=f"Cannot listen on {taken}"):
+            bind(taken)
+
+
+async def test_a_server_that_is_not_installed_is_named():
+    with pytest.raises(StartupError, match="pip install gunicorn"):
+        await serve(None, bind("127.0.0.1:0"), "gunicorn", asyncio.Event())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_asks_to_stop(number):
+    async def main():
+        shutdown = asyncio.Event()
+        stop_on_signals(shutdown)
+        os.kill(os.getpid(), number)
+        async with asyncio.timeout(5):
+            return await shutdown.wait()
+
+    assert run(main())
+
+
+async def test_a_page_stands_beside_the_gateway_and_the_gateway_has_the_rest(echo):
+    pages = Blueprint("own", __name__, url_prefix="/app")
+
+    @pages.get("/")
+    async def page():
+        return "a page"
+
+    client = quart_app(echo, ClientAddress(), [pages]).test_client()
+    assert await (await client.get("/app/")).get_data() == b"a page"
+    for path in ("/app/none", "/app", "/v1/x"):
+        assert (await (await client.get(path)).get_json())["path"] == path
+    assert [request.path for request in echo.requests] == ["/app/none", "/app", "/v1/x"]
+
+
+async def test_a_fault_of_a_page_is_json_without_its_words(echo):
+    pages = Blueprint("own", __name__, url_prefix="/app")
+
+    @pages.get("/broken")
+    async def broken():
+        raise RuntimeError("secret")
+
+    answer = await quart_app(echo, ClientAddress(), [pages]).test_client().get("/app/broken")
+    assert (answer.status_code, await answer.get_json()) == (500, {"error": "Internal Server Error"})
