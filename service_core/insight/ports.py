@@ -48,8 +48,9 @@ class Scan:
     """What a plan looks at. ``zone`` serves trailing days only; buckets come with their instants.
 
     ``filters`` are met by every row of a relation in an `Aggregate`, by the event of step 1 in a
-    funnel, and by every event an `EventLog` or `People` read looks at; cohorts, touches and paths
-    take none. They never change what is first, new, a repeat, a touch, or whose an event is.
+    funnel, and by every event an `EventLog` or `People` read looks at (columns of the event itself);
+    cohorts, touches and paths take none. They never change what is first, new, a repeat, a touch,
+    or whose an event is.
     """
 
     workspace_id: UUID
@@ -78,6 +79,8 @@ class Credit:
 
     ``drop_direct`` leaves direct touches out unless all are direct. ``by_touch`` books credit at
     the touch's instant, else at the conversion's. ``event_names`` narrows the conversions.
+    ``fitted`` names a data-driven model whose credits share out these (`query.fitted`); a store is
+    never asked with one.
     """
 
     weighting: Weighting
@@ -87,6 +90,7 @@ class Credit:
     ends_share: float = 0.4
     by_touch: bool = False
     event_names: frozenset[str] | None = None
+    fitted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

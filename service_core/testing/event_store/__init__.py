@@ -11,6 +11,7 @@ Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode 
             await store.aclose()
 """
 
+from service_core.testing.event_store.agreement import Agreement
 from service_core.testing.event_store.attributions import Attributions
 from service_core.testing.event_store.facts import Facts
 from service_core.testing.event_store.identities import Identities
@@ -22,5 +23,5 @@ from service_core.testing.event_store.writing import Writing
 __all__ = ["EventStoreConformance", "Store"]
 
 
-class EventStoreConformance(Writing, Facts, Identities, Attributions, Journeys, Log):
+class EventStoreConformance(Writing, Facts, Identities, Attributions, Journeys, Log, Agreement):
     """Every scenario of the kit; override the fixture ``store``."""

@@ -1,0 +1,153 @@
+"""Generated worlds: small, crowded histories in which everything awkward happens often.
+
+Shared computers, aliases, external ids of several visitors, bots and tests, events that arrive late
+or at one instant, repeated orders, refunds, foreign money, direct revisits that carry old campaign
+values, and clock changes. A world is drawn from a `random.Random`, so a seed names it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from service_core.kernel.ranges import Span
+from service_core.testing.story import Story, campaign, instant, referral
+
+DAYS: Final = 9
+"""How long a world lasts."""
+
+PLACES: Final = (
+    ("America/New_York", "2026-03-05"),
+    ("America/New_York", "2026-10-29"),
+    ("Australia/Lord_Howe", "2026-04-02"),
+    ("Africa/Cairo", "2026-04-21"),
+    ("Asia/Kathmandu", "2026-01-28"),
+    ("UTC", "2026-02-26"),
+)
+"""Zones and first days of worlds: each but the last two meets a clock change."""
+
+VISITORS: Final = ("A1", "A2", "A3", "A4", "U1")
+USERS: Final = ("U1", "U2", "U3")
+ORDERS: Final = ("O1", "O2", "O3", None)
+
+_SPRING: Final = campaign("google", "cpc", "spring") | {
+    "gclid": "g1",
+    "click_id": "g1",
+    "click_id_type": "gclid",
+}
+_PARTNER: Final = referral("partner.example", "referral", "referral")
+_VISITS: Final[Sequence[Mapping[str, Any]]] = (
+    {},
+    {},
+    _SPRING,
+    _SPRING | {"campaign_in_url": False},
+    _SPRING | {"campaign_in_url": False} | {k: v for k, v in _PARTNER.items() if k.startswith("referral")},
+    campaign("google", "cpc", "autumn"),
+    campaign("news", "email", "Éclair", channel="email") | {"lyr": "x1"},
+    _PARTNER,
+)
+_VIEWS: Final = ("page_view", "page_view", "page_view", "pageview", "$pageview", "session_start")
+_SAID: Final = ("click", "click", "scroll", "webinar", "$group")
+_BOUGHT: Final = ("purchase", "purchase", "order_paid", "signup", "lead", "add_to_cart", "refund", "webinar")
+_AMOUNTS: Final = (None, 0, 1, 999, 1000, 33333, -500)
+_DATA: Final[Sequence[Mapping[str, Any]]] = (
+    {},
+    {"plan": "pro", "price": 5},
+    {"plan": "Free", "price": "7", "n": {"of": 1.5}},
+    {"plan": None, "tags": ["a", "b"], "ok": True},
+    {"traits": {"email": "ada@example.com"}, "name": "Ada"},
+)
+_COUNTRIES: Final = (None, "DE", "US", "fr")
+_PATHS: Final = (None, "/", "/Zebra", "/apple", "/éclair", "/日本")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A generated history: who lives in which zone, and when."""
+
+    story: Story
+    zone: str
+    start: datetime
+
+    @property
+    def span(self) -> Span:
+        """The days in which most of it happens."""
+        return Span(self.start, self.start + timedelta(days=DAYS))
+
+
+def world(random: Random, size: int = 60) -> World:
+    """A world of ``size`` events in a new workspace."""
+    zone, first_day = random.choice(PLACES)
+    told = World(Story(), zone, instant(first_day))
+    for _ in range(size):
+        _happen(random, told)
+    return told
+
+
+def worlds(size: int = 60) -> st.SearchStrategy[tuple[World, Random]]:
+    """Worlds for hypothesis, each with the chance to draw plans about it from.
+
+    A seed and a size: shrinking the size leaves out the latest arrivals and keeps the rest.
+    """
+
+    def drawn(seed: int, events: int) -> tuple[World, Random]:
+        plans = Random(~seed)  # noqa: S311 - a seed names a world
+        return world(Random(seed), events), plans  # noqa: S311 - likewise
+
+    return st.builds(drawn, st.integers(0, 2**32 - 1), st.integers(0, size))
+
+
+def _happen(random: Random, told: World) -> None:
+    """One event, at a quarter of an hour or a few seconds after it, so that instants coincide."""
+    quarters = random.randrange(-96, DAYS * 96)
+    at = told.start + timedelta(minutes=15 * quarters, seconds=random.choice((0, 0, 0, 7, 11)))
+    columns = {
+        "visitor": random.choice(VISITORS),
+        "session": random.choice(("s1", "s2", "s3")),
+        "received_at": at + timedelta(minutes=random.choice((0, 0, 5, 60 * 24 * 3))),
+        "country": random.choice(_COUNTRIES),
+        "device_type": random.choice(("desktop", "mobile", None)),
+        "page_path": random.choice(_PATHS),
+        "event_data": random.choice(_DATA),
+        "is_bot": random.random() < 0.1,
+        "is_test": random.random() < 0.05,
+        "source": random.choice(("browser", "web", "api", "stripe")),
+        **_who(random),
+        **_what(random),
+    }
+    name = columns.pop("name")
+    told.story.happens(name, at=at, **columns)
+
+
+def _who(random: Random) -> dict[str, Any]:
+    """Mostly nobody known; now and then a user, an external id, or both."""
+    return {
+        "strong_id": random.choice(USERS) if random.random() < 0.15 else None,
+        "external_ids": {"crm": random.choice("xy")} if random.random() < 0.05 else None,
+    }
+
+
+def _brought(random: Random) -> Mapping[str, Any]:
+    """Campaign values of a purchase, which then is a touch itself."""
+    return _SPRING if random.random() < 0.15 else {}
+
+
+def _what(random: Random) -> dict[str, Any]:
+    """A visit, something said, something bought, or an id told."""
+    kind = random.random()
+    if kind < 0.5:
+        return {"name": random.choice(_VIEWS), **random.choice(_VISITS)}
+    if kind < 0.65:
+        name = random.choice(_SAID)
+        return {"name": name, "interactive": name != "scroll"}
+    if kind < 0.9:
+        money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
+        foreign = {"currency": "EUR"} if random.random() < 0.2 else {}
+        return {"name": random.choice(_BOUGHT), **money, **foreign, **_brought(random)}
+    if kind < 0.97:
+        return {"name": "$identify", "strong_id": random.choice(USERS)}
+    previous, new = random.sample(USERS, 2)
+    return {"name": "$alias", "strong_id": new, "event_data": {"previous_id": previous}}
