@@ -5,7 +5,7 @@ A new port is one provider and one line of `PORTS`; a property of `Ports` where 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dependency_injector import containers, providers
 
@@ -26,6 +26,10 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "domains": (Domains,),
 }
 """Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
+
+
+class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Protocol):
+    """Everything an adapter of the port ``events`` implements."""
 
 
 def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:

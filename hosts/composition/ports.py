@@ -3,21 +3,16 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from dependency_injector import providers
 
-from hosts.composition.container import PORTS, Container
+from hosts.composition.container import PORTS, Container, EventDatabase
 from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry
-from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
-from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue
+from service_core.intake.ports import Devices, Domains, Geo, IngestQueue
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
-
-
-class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Protocol):
-    """Everything an adapter of the port ``events`` implements."""
 
 
 class Ports:
