@@ -29,10 +29,9 @@ class Client:
         Raises:
             urllib.error.HTTPError: the service refused.
         """
-        request = Request(
-            f"{self._api}/v1{path}?{urlencode(parameters)}", headers={"Authorization": f"Bearer {self._key}"}
-        )
-        with urlopen(request) as answer:  # noqa: S310 - the same
+        address = f"{self._api}/v1{path}?{urlencode(parameters)}"
+        request = Request(address, headers={"Authorization": f"Bearer {self._key}"})  # noqa: S310 - our own service
+        with urlopen(request) as answer:  # noqa: S310 - our own service
             return dict(json.load(answer))
 
 
