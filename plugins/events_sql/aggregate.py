@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.credits import CreditRows
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.relations import Rows, rows_of
@@ -63,7 +64,7 @@ def _part(
 ) -> sa.Select[Any]:
     windows = None if days is None else trailing_windows(plan.scan, plan.buckets, days)
     span = plan.scan.span if windows is None else _around(windows)
-    rows = rows_of(relation, plan.scan, span, _used(plan, leaves, of, relation))
+    rows = _rows(plan, relation, span, _used(plan, leaves, of, relation))
     dimensions = [_dimension(rows, d.get(relation)) for d in plan.dimensions]
     where = [rows.met(p) for p in plan.scan.filters]
     met = {i: sa.and_(*(rows.met(p) for p in leaves[i].where)) for i in of if leaves[i].where}
@@ -80,6 +81,12 @@ def _part(
     columns = [value.label(f"m{i}") for i, value in enumerate(values)]
     statement = sa.select(*group, *columns).select_from(rows.source).where(*rows.where, *where)
     return statement.group_by(*(sa.literal_column(str(n + 1)) for n in range(len(group))))
+
+
+def _rows(plan: Aggregate, relation: Relation, span: Span, used: frozenset[str]) -> Rows:
+    if relation is Relation.CREDITS and plan.credit:
+        return CreditRows(plan.scan, span, plan.credit, used)
+    return rows_of(relation, plan.scan, span, used)
 
 
 def _around(windows: Sequence[tuple[int, Span]]) -> Span:

@@ -6,7 +6,7 @@ The same text computes both, so an increment and a rebuild cannot drift apart.
 
 from typing import Final
 
-from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, OWNERS, SESSIONS
+from plugins.events_sql.tables import CANDIDATES, ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
 from service_core.plugin import ADD_TO_CART, CAMPAIGN_COLUMNS, PAGE_VIEWS, PURCHASE, REFUND_EVENTS, UNPAID
 
 BEGINNING: Final = "TIMESTAMP '0001-01-01'"
@@ -105,4 +105,37 @@ def owners_of(source: str) -> str:
     """  # noqa: S608 - names of our own tables
 
 
-OWNER_COLUMNS: Final = ", ".join(c.name for c in OWNERS.columns)
+_MARKS: Final = ", ".join(("own_channel", "referral_channel", *CAMPAIGN_COLUMNS))
+_CANDIDATE_COLUMNS: Final = ", ".join(c.name for c in CANDIDATES.columns)
+
+
+def candidates_of(source: str) -> str:
+    """Events that may make a touch (semantics 8): those with marks of their own, and the first of a session.
+
+    A plain event after the first never makes one, so most page views are left out.
+    """
+    return f"""
+    SELECT {_CANDIDATE_COLUMNS} FROM (
+      SELECT *, row_number() OVER (PARTITION BY session_no ORDER BY timestamp, seq) AS place FROM {source}
+      WHERE touchable AND NOT is_bot
+    ) WHERE place = 1 OR coalesce({_MARKS}) IS NOT NULL
+    """  # noqa: S608 - names of our own tables
+
+
+NO_LONGER_FIRST: Final = f"""
+DELETE FROM candidates WHERE rowid IN (
+  SELECT row FROM (
+    SELECT rowid AS row, coalesce({_MARKS}) IS NULL AS plain,
+      row_number() OVER (PARTITION BY session_no ORDER BY timestamp, seq) AS place
+    FROM candidates WHERE session_no IN (SELECT session_no FROM numbers)
+  ) WHERE plain AND place > 1
+)
+"""  # noqa: S608 - names of our own columns
+"""Plain candidates that a late event overtook."""
+
+ALL: Final = {
+    "sessions": sessions_of("events"),
+    "candidates": candidates_of("events"),
+    "owners": owners_of("events"),
+}
+"""Every table that follows from events alone, by name, as a statement."""

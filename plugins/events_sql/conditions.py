@@ -46,7 +46,7 @@ def of_column(column: Expression) -> Value:
         return Value(column, spelled, None)
     if isinstance(column.type, sa.BigInteger | sa.Double | sa.Numeric):
         return Value(column, sa.cast(column, sa.Text), column)
-    if isinstance(column.type, sa.Text):
+    if isinstance(column.type, sa.String):
         return Value(column, column, fn.Spelled(column, sa.literal(_NUMBER)))
     return Value(column, None, None)
 

@@ -47,7 +47,11 @@ def charge_or_refund(columns: Any) -> Expression:
     moves = sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), sa.not_(among(name, UNPAID)))
     refund = sa.or_(amount < 0, sa.and_(among(name, REFUND_EVENTS), amount != 0))
     charge = sa.or_(amount != 0, among(name, FREE_ORDERS))
-    return sa.case((sa.not_(moves), None), (refund, sa.literal(REFUND)), (charge, sa.literal(CHARGE)))
+    return sa.case(
+        (sa.not_(moves), sa.cast(sa.null(), sa.Text)),
+        (refund, sa.literal(REFUND)),
+        (charge, sa.literal(CHARGE)),
+    )
 
 
 def standard_name(name: Expression) -> Expression:

@@ -75,6 +75,20 @@ class JsonKind(FunctionElement[str]):
     type = sa.Text()
 
 
+class Huge(FunctionElement[int]):
+    """A whole number wide enough for products of two."""
+
+    inherit_cache = True
+    type = sa.Numeric(38, 0)
+
+
+class Row(FunctionElement[Any]):
+    """Several texts as one value that is equal when all are, absent ones included."""
+
+    inherit_cache = True
+    type = sa.ARRAY(sa.Text)
+
+
 class Latest(GenericFunction[Any]):
     """The first argument of the row that is latest by the others."""
 

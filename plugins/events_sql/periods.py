@@ -18,6 +18,11 @@ def micros(at: datetime) -> int:
     return (naive(at) - _EPOCH) // timedelta.resolution
 
 
+def micros_of(length: timedelta) -> int:
+    """Microseconds of a duration."""
+    return length // timedelta.resolution
+
+
 def bucket_index(at: Expression, stretches: tuple[Stretch, ...]) -> Expression:
     """Index of the bucket an instant lies in: one division per run of equal buckets."""
     found: list[tuple[Expression, Expression]] = []

@@ -96,7 +96,7 @@ class Rows:
     def is_new(self, visitor_no: Expression) -> Expression:
         """Whether the visitor's first event ever lies in the range."""
         first = self.join("visitor", lambda: first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no)
-        return _within(first.c.first_at, self.scan.span)
+        return within(first.c.first_at, self.scan.span)
 
 
 class EventRows(Rows):
@@ -198,7 +198,7 @@ class MoneyRows(Rows):
         first = self.join(
             "person_first", lambda: persons_first_seen(self.scan), lambda p: p.c.person_no == number
         )
-        return _within(first.c.first_at, self.scan.span)
+        return within(first.c.first_at, self.scan.span)
 
 
 def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) -> Rows:
@@ -262,7 +262,7 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
         *(listed.c[c.name] for c in EVENTS.columns if c.name != "source"),
         listed.c.kind,
         listed.c.booked,
-        sa.func.abs(listed.c.revenue).label("amount"),
+        sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
         sa.case(
             (fn.OneOf(listed.c.source, *map(sa.literal, sorted(TRACKED_SOURCES))), sa.literal(TRACKED)),
             else_=listed.c.source,
@@ -294,7 +294,7 @@ def between(at: Expression, span: Span) -> list[Expression]:
     return [at >= sa.literal(naive(span.start)), at < sa.literal(naive(span.end))]
 
 
-def _within(at: Expression, span: Span) -> Expression:
+def within(at: Expression, span: Span) -> Expression:
     return sa.func.coalesce(sa.and_(*between(at, span)), sa.false())
 
 

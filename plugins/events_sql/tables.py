@@ -3,7 +3,7 @@
 ``events`` holds the facts. Everything else is a cache of it, kept in the same transaction and
 rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
 (``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
-apart), ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part
+apart), ``candidates`` the events that may make a touch, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part
 of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
 """
 
@@ -15,7 +15,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from service_core.plugin import COLUMNS
+from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS
 
 _TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
     str: sa.Text,
@@ -96,6 +96,25 @@ SESSIONS: Final = sa.Table(
     sa.Column("campaign", sa.ARRAY(sa.Text)),
     sa.Column("campaign_at", POSITION),
     *(sa.Column(ENTRY_PREFIX + name, sql_type(_DECLARED[name])) for name in ENTRY_COLUMNS),
+)
+
+TOUCH_COLUMNS: Final = (
+    *("own_source", "own_medium", "own_channel", "referral_source", "referral_medium", "referral_channel"),
+    *CAMPAIGN_COLUMNS,
+    *("campaign_in_url", "referrer", "referrer_host", "landing_page", "country"),
+)
+"""What a touch is made of."""
+
+CANDIDATES: Final = sa.Table(
+    "candidates",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("session_no", sa.BigInteger),
+    sa.Column("timestamp", sa.DateTime),
+    sa.Column("seq", sa.BigInteger),
+    *(sa.Column(name, sql_type(_DECLARED[name])) for name in TOUCH_COLUMNS),
 )
 
 OWNERS: Final = sa.Table(

@@ -12,7 +12,7 @@ from sqlalchemy.schema import CreateTable
 
 from plugins.events_sql import caches
 from plugins.events_sql.dialects.duckdb import DuckDialect
-from plugins.events_sql.persons import refresh_persons
+from plugins.events_sql.persons import EMAIL_MATCH, refresh_persons
 from plugins.events_sql.rows import stream
 from plugins.events_sql.tables import META
 from service_core.plugin import COLUMNS, Event
@@ -26,7 +26,10 @@ CREATE OR REPLACE TEMP TABLE fresh AS
   SELECT row_no, CAST(workspace_id AS UUID) AS workspace_id, event_id, received_at, visitor_id, session_id,
     strong_id, NOT is_bot AND strong_id <> visitor_id AS is_link,
     CASE WHEN event_name = '$alias' AND NOT is_bot AND json_type(event_data, '$.previous_id') = 'VARCHAR'
-      THEN json_extract_string(event_data, '$.previous_id') END AS previous_id
+      THEN json_extract_string(event_data, '$.previous_id') END AS previous_id,
+    CASE WHEN {EMAIL_MATCH} AND NOT is_bot AND json_type(event_data, '$.web_visitor_id') = 'VARCHAR'
+      THEN json_extract_string(event_data, '$.web_visitor_id') END AS web_visitor_id,
+    NOT is_bot AND (external_ids IS NOT NULL OR {EMAIL_MATCH}) AS carries
   FROM batch
   WINDOW w AS (PARTITION BY workspace_id, event_id ORDER BY received_at, seq)
   QUALIFY coalesce(received_at - lag(received_at) OVER w >= {_WEEK}, true)
@@ -50,6 +53,7 @@ CREATE OR REPLACE TEMP TABLE batch_ids AS
     SELECT workspace_id, 'v:' || visitor_id AS id FROM fresh
     UNION SELECT workspace_id, 'u:' || strong_id FROM fresh WHERE strong_id IS NOT NULL
     UNION SELECT workspace_id, 'u:' || previous_id FROM fresh WHERE previous_id IS NOT NULL
+    UNION SELECT workspace_id, 'v:' || web_visitor_id FROM fresh WHERE web_visitor_id IS NOT NULL
   ) w LEFT JOIN ids i USING (workspace_id, id);
 INSERT INTO ids SELECT workspace_id, id, no FROM batch_ids WHERE is_new;
 CREATE OR REPLACE TEMP TABLE visits AS
@@ -83,6 +87,8 @@ DELETE FROM sessions s USING before b WHERE s.session_no = b.session_no AND s.is
 INSERT INTO sessions {caches.MERGED_SESSIONS}
 """  # noqa: S608 - text of our own
 
+_CANDIDATES: Final = f"INSERT INTO candidates {caches.candidates_of(NUMBERED)}; {caches.NO_LONGER_FIRST}"
+
 _OWNERS: Final = f"""
 CREATE OR REPLACE TEMP TABLE relinked AS
   SELECT visitor_no FROM numbers WHERE is_link
@@ -97,6 +103,15 @@ CREATE OR REPLACE TEMP TABLE links AS
 DELETE FROM owners WHERE visitor_no IN (SELECT visitor_no FROM relinked);
 INSERT INTO owners {caches.owners_of("links")}
 """  # noqa: S608 - text of our own
+
+
+_RESTITCHED: Final = """
+SELECT workspace_id FROM fresh WHERE previous_id IS NOT NULL OR carries
+UNION SELECT workspace_id FROM events
+  WHERE workspace_id IN (SELECT n.workspace_id FROM numbers n SEMI JOIN relinked USING (visitor_no))
+    AND (external_ids IS NOT NULL OR event_name = '$web_attribution_matched')
+"""
+"""Workspaces whose persons may have changed: an alias, an external id, or a link among some that exist."""
 
 
 def create(cursor: duckdb.DuckDBPyConnection) -> None:
@@ -116,9 +131,9 @@ def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
         cursor.execute(_KNOWN)
         new = int(cursor.execute("SELECT count(*) FROM fresh").fetchall()[0][0])
         if new:
-            for text in (_NUMBERS, _EVENTS, _SESSIONS, _OWNERS):
+            for text in (_NUMBERS, _EVENTS, _SESSIONS, _CANDIDATES, _OWNERS):
                 cursor.execute(text)
-            refresh_persons(cursor, "fresh WHERE previous_id IS NOT NULL")
+            refresh_persons(cursor, [workspace for (workspace,) in cursor.execute(_RESTITCHED).fetchall()])
         cursor.execute("COMMIT")
     except BaseException:
         cursor.execute("ROLLBACK")
@@ -130,13 +145,11 @@ def rebuild(cursor: duckdb.DuckDBPyConnection) -> None:
     """Compute every cache anew from the events; the answers stay the same."""
     cursor.execute("BEGIN")
     try:
-        for cache, rows in (
-            ("sessions", caches.sessions_of("events")),
-            ("owners", caches.owners_of("events")),
-        ):
+        for cache, rows in caches.ALL.items():
             cursor.execute(f"DELETE FROM {cache}; INSERT INTO {cache} {rows}")  # noqa: S608 - our own tables
         cursor.execute("DELETE FROM persons")
-        refresh_persons(cursor, "events WHERE event_name = '$alias'")
+        every = cursor.execute("SELECT DISTINCT workspace_id FROM ids").fetchall()
+        refresh_persons(cursor, [workspace for (workspace,) in every])
         cursor.execute("COMMIT")
     except BaseException:
         cursor.execute("ROLLBACK")

@@ -29,6 +29,7 @@ TEMPLATES: Final[dict[type[FunctionElement[Any]], str]] = {
     fn.JsonSet: "json_extract_string({}, {})",
     fn.JsonScalar: "CASE WHEN json_type({0}, {1}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({0}, {1}) END",
     fn.JsonType: "json_type({}, {})",
+    fn.Huge: "CAST({} AS HUGEINT)",
     fn.JsonKeys: "unnest(json_keys({}))",
     fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
     fn.JsonKind: "json_type({})",
@@ -50,6 +51,11 @@ def _spell(template: str) -> Callable[..., str]:
 
 for _construct, _template in TEMPLATES.items():
     compiles(_construct, DuckDialect.name)(_spell(_template))
+
+
+@compiles(fn.Row, DuckDialect.name)
+def _row(element: fn.Row, compiler: SQLCompiler, **options: Any) -> str:
+    return f"[{', '.join(fn.arguments(element, compiler, **options))}]"
 
 
 @compiles(fn.Overlaps, DuckDialect.name)

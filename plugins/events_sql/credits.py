@@ -1,0 +1,183 @@
+"""CREDITS: conversions and money shared out over touches, inside the engine (semantics 8, 9).
+
+Whole numbers are split by largest remainder, ties to the earlier touch, so parts always add up.
+Weights are whole numbers too, except those of decay.
+"""
+
+from fractions import Fraction
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.facts import among
+from plugins.events_sql.periods import micros_of
+from plugins.events_sql.relations import Rows, between, within
+from plugins.events_sql.stitching import person_of, persons_first_seen
+from plugins.events_sql.touches import COLUMNS, touches
+from plugins.events_sql.units import units
+from service_core.plugin import Credit, Scan, Span, Weighting
+
+TOUCH: Final = "touch."
+_SHARED: Final = ("credit", "amount", "refunded")
+_EXACT: Final = 10**9
+
+
+class CreditRows(Rows):
+    """CREDITS."""
+
+    def __init__(self, scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> None:
+        self.table = shares(scan, span, rule, used)
+        self.at = self.table.c.at
+        super().__init__(scan)
+        self.where += between(self.at, span)
+
+    def single(self, name: str) -> Expression:
+        """A column of the touch, or a fact of the unit that is shared."""
+        if name.startswith(TOUCH):
+            column = name.removeprefix(TOUCH)
+            return self.table.c[f"touch_{column}"] if column in COLUMNS else super().single(name)
+        if name == "person_is_new":
+            first = self.join(
+                "person_first",
+                lambda: persons_first_seen(self.scan),
+                lambda p: p.c.person_no == self.table.c.person_no,
+            )
+            return within(first.c.first_at, self.scan.span)
+        known = {*_SHARED, "attributed", "is_order", "first_order", "event_name", "currency"}
+        return self.table.c[name] if name in known else super().single(name)
+
+
+def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Subquery:
+    """One row per unit and touch with a share in it, or one without a touch."""
+    unit = _stitched_units(scan, span, rule, used)
+    touch = touches(scan)
+    asked = {name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH)}
+    path = _paths(unit, touch, rule, sorted(asked & set(COLUMNS)))
+    shared = _split(path, rule, [name for name in _SHARED if name in used])
+    at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
+    columns = [shared.c[f"touch_{name}"] for name in sorted(asked & set(COLUMNS))]
+    parts = [
+        sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) if name in used else unit.c[name]
+        for name in _SHARED
+    ]
+    facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order")]
+    if "first_order" in used:
+        facts.append(unit.c.first_order)
+    attributed = shared.c.unit.is_not(None).label("attributed")
+    return (
+        sa.select(at.label("at"), *columns, *parts, *facts, attributed)
+        .select_from(unit.outerjoin(shared, shared.c.unit == unit.c.unit))
+        .subquery("credits")
+    )
+
+
+def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Subquery:
+    looked = Span(span.start, span.end + rule.window) if rule.by_touch else span
+    found = units(scan, looked, whole="first_order" in used)
+    source, person_no = person_of(found, scan)
+    columns = [column for column in found.c if column.name != "person_no"]
+    statement = sa.select(*columns, person_no.label("person_no")).select_from(source)
+    if "first_order" in used:
+        place = sa.func.row_number().over(
+            partition_by=(found.c.is_order, person_no), order_by=(found.c.timestamp, found.c.seq)
+        )
+        statement = statement.add_columns(sa.and_(found.c.is_order, place == 1).label("first_order"))
+    whole = statement.subquery("stitched")
+    narrowed = sa.select(whole).where(*between(whole.c.booked, looked))
+    if rule.event_names is not None:
+        narrowed = narrowed.where(among(whole.c.event_name, rule.event_names))
+    return narrowed.subquery("unit")
+
+
+def _paths(unit: sa.Subquery, touch: sa.Subquery, rule: Credit, asked: list[str]) -> sa.Subquery:
+    """The touches in the window of every unit, with their place in the path."""
+    waited = fn.Micros(unit.c.timestamp) - fn.Micros(touch.c.at)
+    window = sa.literal(micros_of(rule.window))
+    joined = unit.join(
+        touch,
+        sa.and_(touch.c.person_no == unit.c.person_no, touch.c.at <= unit.c.timestamp, waited <= window),
+    )
+    every = sa.func.bool_and(touch.c.is_direct).over(partition_by=unit.c.unit)
+    met = (
+        sa.select(
+            unit.c.unit,
+            *(unit.c[name] for name in _SHARED),
+            touch.c.at.label("touch_at"),
+            touch.c.seq.label("touch_seq"),
+            waited.label("waited"),
+            *(touch.c[name].label(f"touch_{name}") for name in asked),
+            sa.or_(sa.not_(touch.c.is_direct), every).label("counts"),
+        )
+        .select_from(joined)
+        .where(unit.c.has_path)
+        .subquery("met")
+    )
+    together: Any = {"partition_by": met.c.unit}
+    in_time = (met.c.touch_at, met.c.touch_seq)
+    counted = sa.select(
+        met,
+        sa.func.row_number().over(**together, order_by=in_time).label("place"),
+        sa.func.count().over(**together).label("n"),
+        sa.func.min(met.c.waited).over(**together).label("least"),
+    )
+    return (counted.where(met.c.counts) if rule.drop_direct else counted).subquery("path")
+
+
+def _split(path: sa.Subquery, rule: Credit, shared: list[str]) -> sa.Subquery:
+    """The part of every touch in each asked number of its unit."""
+    if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
+        chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
+        parts = [path.c[name].label(f"part_{name}") for name in shared]
+        return sa.select(path, *parts).where(path.c.place == chosen).subquery("shared")
+    weighted = sa.select(path, _weight(path.c, rule).label("weight")).subquery()
+    whole = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit)
+    summed = sa.select(weighted, whole.label("whole")).where(weighted.c.weight > 0).subquery()
+    quotas = [_quota(summed.c, name, rule) for name in shared]
+    floors = sa.select(
+        summed,
+        *(sa.func.floor(quota).label(f"floor_{name}") for name, quota in zip(shared, quotas, strict=True)),
+        *(_rest(summed.c, name, rule).label(f"rest_{name}") for name in shared),
+    ).subquery()
+    return sa.select(floors, *(_part(floors.c, name).label(f"part_{name}") for name in shared)).subquery(
+        "shared"
+    )
+
+
+def _weight(columns: Any, rule: Credit) -> Expression:
+    if rule.weighting is Weighting.DECAY:
+        halves = sa.cast(columns.waited - columns.least, sa.Double) / sa.literal(
+            float(micros_of(rule.half_life)), sa.Double
+        )
+        return sa.func.pow(sa.literal(0.5, sa.Double), halves, type_=sa.Double)
+    if rule.weighting is Weighting.ENDS:
+        share = Fraction(rule.ends_share).limit_denominator(_EXACT)
+        ends = sa.literal(share.numerator) * (columns.n - 2)
+        middle = sa.literal(share.denominator - 2 * share.numerator)
+        at_end = sa.or_(columns.place == 1, columns.place == columns.n)
+        return sa.case((columns.n <= 2, sa.literal(1)), (at_end, ends), else_=middle)  # noqa: PLR2004 - a middle needs three
+    return sa.literal_column("1", sa.BigInteger)
+
+
+def _quota(columns: Any, name: str, rule: Credit) -> Expression:
+    if rule.weighting is Weighting.DECAY:
+        return columns[name] * columns.weight / columns.whole
+    return fn.Quotient(fn.Huge(columns[name]) * columns.weight, columns.whole)
+
+
+def _rest(columns: Any, name: str, rule: Credit) -> Expression:
+    if rule.weighting is Weighting.DECAY:
+        quota = _quota(columns, name, rule)
+        return sa.func.round(quota - sa.func.floor(quota), 6)
+    return sa.func.mod(fn.Huge(columns[name]) * columns.weight, columns.whole)
+
+
+def _part(columns: Any, name: str) -> Expression:
+    """The floor, and one more for the largest rests until nothing is left over."""
+    floor = columns[f"floor_{name}"]
+    left = columns[name] - sa.func.sum(floor).over(partition_by=columns.unit)
+    rank = sa.func.row_number().over(
+        partition_by=columns.unit, order_by=(columns[f"rest_{name}"].desc(), columns.place)
+    )
+    return sa.cast(floor, sa.BigInteger) + sa.case((rank <= left, 1), else_=0)
