@@ -39,10 +39,13 @@ _PURGE: Final = """
         (SELECT workspace, event_id FROM claim WHERE claimed_at < ? ORDER BY claimed_at LIMIT ?)
 """
 _LEDGER: Final = """
-    SELECT hour, key, channel, received, stored, duplicate, quarantined, late, bots,
-        (SELECT count(*) FROM arrival AS a WHERE a.workspace = l.workspace AND a.hour = l.hour
-            AND a.key = l.key AND a.channel = l.channel)
-    FROM ledger AS l WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY hour, key, channel
+    WITH waiting AS (
+        SELECT hour, key, channel, count(*) AS events FROM arrival INDEXED BY arrival_lane
+        WHERE workspace = ? GROUP BY hour, key, channel
+    )
+    SELECT hour, key, channel, received, stored, duplicate, quarantined, late, bots, coalesce(events, 0)
+    FROM ledger LEFT JOIN waiting USING (hour, key, channel)
+    WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY hour, key, channel
 """
 _REJECTED: Final = """
     SELECT hour, key, channel, reason, events FROM rejection
@@ -112,7 +115,7 @@ def ledger(
         rejected: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
         for *lane, reason, events in connection.execute(_REJECTED, asked):
             rejected[tuple(lane)][reason] = events
-        rows = connection.execute(_LEDGER, asked).fetchall()
+        rows = connection.execute(_LEDGER, (asked[0], *asked)).fetchall()
     finally:
         connection.execute("COMMIT")
     return [_ledger_row(row, rejected.get(row[:3], {})) for row in rows]

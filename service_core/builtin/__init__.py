@@ -12,6 +12,7 @@ from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.funnels import operations as funnels
 from service_core.insight.metrics import METRICS
 from service_core.insight.people import operations as people
+from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
 
 
@@ -19,6 +20,7 @@ from service_core.kernel.operations import Operation
 def operations() -> Iterable[Operation]:
     return (
         *gateway.OPERATIONS,
+        *intake.OPERATIONS,
         *insight.OPERATIONS,
         *people.OPERATIONS,
         *cohorts.OPERATIONS,
