@@ -6,7 +6,7 @@ quarters, each known by the UTC instant of its local start.
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
-from itertools import count
+from itertools import count, pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -63,10 +63,9 @@ def elapsed(buckets: Buckets, now: datetime) -> Buckets:
 
 def partial(buckets: Buckets, asked: Range) -> list[bool]:
     """Per bucket, whether the range cuts it or it is not over yet."""
-    ends = (*buckets.starts[1:], buckets.end)
     return [
         start < asked.span.start or end > asked.span.end or end > asked.now
-        for start, end in zip(buckets.starts, ends, strict=True)
+        for start, end in pairwise((*buckets.starts, buckets.end))
     ]
 
 
