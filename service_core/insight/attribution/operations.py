@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field
 
 from service_core.access.model import Caller
-from service_core.insight.attribution.choose import credit_for
+from service_core.insight.attribution.choose import credit_for, totals_only
 from service_core.insight.attribution.grouping import (
     GROUPINGS,
     AnyRow,
@@ -119,7 +119,7 @@ async def get_attribution(
     model = models.named(chosen.model)
     _check_basis(query, model)
     credit = credit_for(models, chosen, by_touch=query.by_touch, event_names=query.event_names)
-    report = Report(query.scan(who, asked), credit, aggregates)
+    report = Report(query.scan(who, asked), totals_only(credit), aggregates)
     grouping, by_channel = GROUPINGS[query.group_by], GROUPINGS["channel"]
     if isinstance(model, DataDriven):
         fit, totals = FittedReport(report, models, model, paths), await report.totals()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from service_core.insight.attribution.choose import fitted
+from service_core.insight.attribution.choose import by_text, fitted
 from service_core.insight.attribution.figures import (
     ATTRIBUTED,
     SESSIONS,
@@ -45,7 +45,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One question of attribution, whatever the model."""
+    """One question of attribution to a store; ``credit`` is a rule it can apply."""
 
     scan: Scan
     credit: Credit
@@ -120,12 +120,9 @@ def _rows(grid: Grid) -> Iterable[tuple[Key, Mapping[Leaf, Any]]]:
 
 def _shared(total: Earnings, weights: Mapping[Key, Any]) -> dict[Key, Earnings]:
     """Totals in proportion to weights, to the last millionth and minor unit."""
-    keys = sorted(weights, key=_by_text)
-    parts = [
-        _parts(whole, [weights[key] for key in keys])
-        for whole in (total.credit, total.amount, total.refunded)
-    ]
-    return {key: Earnings(*of_key) for key, *of_key in zip(keys, *parts, strict=True)}
+    shares = list(weights.values())
+    parts = [_parts(whole, shares) for whole in (total.credit, total.amount, total.refunded)]
+    return {key: Earnings(*of_key) for key, *of_key in zip(weights, *parts, strict=True)}
 
 
 def _parts(whole: int | None, weights: Sequence[Any]) -> Sequence[int | None]:
@@ -133,9 +130,4 @@ def _parts(whole: int | None, weights: Sequence[Any]) -> Sequence[int | None]:
 
 
 def _best_first(group: Group) -> tuple[Any, ...]:
-    return (-(group.earned.amount or 0), -group.earned.credit, -group.visitors, _by_text(group.key))
-
-
-def _by_text(key: Key) -> tuple[tuple[bool, str], ...]:
-    """Text by code point, absent values last."""
-    return tuple((value is None, value or "") for value in key)
+    return (-(group.earned.amount or 0), -group.earned.credit, -group.visitors, by_text(group.key))

@@ -4,11 +4,12 @@ So one metric has one value everywhere (semantics 1.1).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from service_core.access.model import Caller
+from service_core.insight.attribution.choose import InsufficientData
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.measures import Relation
 from service_core.insight.query.formula import atoms, leaf_of, read
@@ -46,7 +47,16 @@ class Questions:
         if question.buckets is not None and not question.buckets.starts:
             return Table((), 0, tuple(0 for _ in question.metrics))
         reasons = await self.reasons(who, question.metrics)
-        return await Run(self.catalog, self._by_relation, who, question, reasons).table()
+        try:
+            return await Run(self.catalog, self._by_relation, who, question, reasons).table()
+        except InsufficientData:
+            credited = dict.fromkeys(self._credited(question.metrics), Reason.INSUFFICIENT_DATA)
+            return await Run(self.catalog, self._by_relation, who, question, credited | reasons).table()
+
+    def _credited(self, ids: Sequence[str]) -> Iterator[str]:
+        for id_ in ids:
+            if any(leaf_of(atom).of is Relation.CREDITS for atom in atoms(self.catalog.metrics[id_].measure)):
+                yield id_
 
     def named(self, ids: Sequence[str]) -> tuple[Metric, ...]:
         """The metrics with these ids, which are checked."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, TypeAlias
 
 from service_core.access.model import Caller
@@ -74,7 +74,8 @@ class Run:
     def _is_one_plan(self, parts: Split) -> bool:
         labelled = any(self.catalog.dimensions[d].labels for d in self.question.dimensions)
         filled = self.question.buckets is not None and not self.question.dimensions
-        return parts.is_whole and not labelled and not filled
+        fitted = self.question.credit is not None and self.question.credit.fitted is not None
+        return parts.is_whole and not (labelled or filled or fitted)
 
     async def _cut_in_the_engine(self, part: Part) -> Table:
         question = self.question
@@ -193,9 +194,8 @@ def _full_days(question: Question) -> Buckets:
     """The local days that lie in the range as a whole and are over."""
     asked = question.range
     days = cover(asked.span, Unit.DAY, asked.zone)
-    ends = (*days.starts[1:], days.end)
     last = min(asked.span.end, asked.now)
-    full = [(s, e) for s, e in zip(days.starts, ends, strict=True) if s >= asked.span.start and e <= last]
+    full = [(s, e) for s, e in pairwise((*days.starts, days.end)) if s >= asked.span.start and e <= last]
     return Buckets(Unit.DAY, tuple(start for start, _ in full), full[-1][1] if full else days.end)
 
 

@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from service_core.access.model import Workspace
+from service_core.insight.attribution.model import Models
 from service_core.insight.freshness import data_through
 from service_core.insight.measures import Relation
-from service_core.insight.ports import Aggregate, Aggregates, Grid
+from service_core.insight.ports import Aggregate, Aggregates, Grid, Paths
+from service_core.insight.query.fitted import FittedCredits
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.reading import Reason
 
@@ -54,10 +56,15 @@ NOT_CONNECTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """The event store, up to date as long as no queued event has waited for five minutes."""
+    """The event store, up to date as long as no queued event has waited for five minutes.
+
+    Credits by a data-driven model are shared out here, from its totals and its paths.
+    """
 
     events: Aggregates
+    paths: Paths
     queue: IngestQueue
+    models: Models
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -66,6 +73,8 @@ class EventSource:
 
     async def aggregate(self, plan: Aggregate) -> Grid:
         """Ask the store."""
+        if plan.credit is not None and plan.credit.fitted is not None:
+            return await FittedCredits(self.events, self.paths, self.models).aggregate(plan, plan.credit)
         return await self.events.aggregate(plan)
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:  # noqa: ARG002  one queue serves all
