@@ -87,10 +87,11 @@ def _meets(value: Value, op: Op, operand: Any) -> Expression:
 
 
 def _one_of(value: Value, operands: tuple[Any, ...]) -> Expression:
-    texts = [as_text(one) for one in operands if not _is_number(one)]
+    absent = [value.set.is_(None)] if None in operands else []
+    texts = [as_text(one) for one in operands if one is not None and not _is_number(one)]
     found = [fn.OneOf(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
     numbers = [_compared(value, Op.EQ, one) for one in operands if _is_number(one)]
-    return sa.or_(sa.false(), *found, *numbers)
+    return sa.or_(sa.false(), *absent, *found, *numbers)
 
 
 def _compared(value: Value, op: Op, operand: Any) -> Expression:

@@ -34,10 +34,10 @@ def meets(value: Any, op: Op, operand: Any = None) -> bool:
     """
     if op in _NEGATED:
         return not meets(value, _NEGATED[op], operand)
+    if op is Op.IN:
+        return any(_is_one(value, one) for one in operand)
     if value is None or op is Op.IS_SET:
         return op is Op.IS_SET and value is not None
-    if op is Op.IN:
-        return any(meets(value, Op.EQ, one) for one in operand)
     if op is Op.BETWEEN:
         return meets(value, Op.GTE, operand[0]) and meets(value, Op.LTE, operand[1])
     if op in _TEXT:
@@ -45,6 +45,11 @@ def meets(value: Any, op: Op, operand: Any = None) -> bool:
         return text is not None and _TEXT[op](text.lower(), str(as_text(operand)).lower())
     alike = _alike(value, operand)
     return alike is not None and _ORDER[op](*alike)
+
+
+def _is_one(value: Any, listed: Scalar | None) -> bool:
+    """None in a list stands for an absent value."""
+    return value is None if listed is None else meets(value, Op.EQ, listed)
 
 
 def as_text(value: Scalar | Any) -> str | None:

@@ -203,6 +203,8 @@ class Facts(Kit):
             ("page_path", Op.NEQ, "/Out", 1),
             ("entry.country", Op.IN, ("FR", "US"), 1),
             ("entry.country", Op.NOT_IN, ("FR", "US"), 1),
+            ("page_path", Op.IN, ("/Out", None), 2),
+            ("page_path", Op.NOT_IN, ("/Out", None), 0),
             ("entry.page_path|visitor_id", Op.EQ, "A2", 1),
             ("visitor_is_new", Op.EQ, True, 1),
             ("data:plan", Op.EQ, "pro", 1),
