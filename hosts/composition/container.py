@@ -11,7 +11,9 @@ from dependency_injector import containers, providers
 
 from service_core.access.ports import Directory, RateLimiter
 from service_core.extension import Registry
-from service_core.insight.ports import Aggregates, Cohorts, EventLog, Funnels, Paths, People
+from service_core.insight.cohorts.ports import Cohorts
+from service_core.insight.funnels.ports import Funnels
+from service_core.insight.ports import Aggregates, EventLog, Paths, People
 from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings

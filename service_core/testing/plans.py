@@ -7,8 +7,10 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from service_core.insight.cohorts.ports import CohortPlan
 from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.event_names import CONVERSIONS
+from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan
 from service_core.insight.measures import (
     Difference,
     Leaf,
@@ -24,11 +26,8 @@ from service_core.insight.measures import (
 )
 from service_core.insight.ports import (
     Aggregate,
-    CohortPlan,
     Credit,
     EventPage,
-    FunnelOrder,
-    FunnelPlan,
     PathPlan,
     PeoplePage,
     Scan,

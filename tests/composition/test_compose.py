@@ -17,7 +17,8 @@ from service_core.extension import Adapter, hook, load
 from service_core.gateway.exchange import Request
 from service_core.gateway.readiness import Finding, Probe
 from service_core.insight.catalog import Catalog
-from service_core.insight.ports import Aggregates, Funnels
+from service_core.insight.funnels.ports import Funnels
+from service_core.insight.ports import Aggregates
 from service_core.intake.ports import EventStore, Geo, IngestQueue, QueueState
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import StartupError

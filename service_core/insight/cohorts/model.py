@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from service_core.insight.ports import CohortCell, CohortTable
+from service_core.insight.cohorts.ports import CohortCell, CohortTable
 from service_core.kernel.ranges import Buckets, Range, Span, Unit, whole_days
 from service_core.kernel.series import cover
 from service_core.kernel.wall_clock import local_date

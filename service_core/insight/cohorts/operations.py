@@ -11,10 +11,10 @@ from pydantic import Field
 
 from service_core.access.model import Caller
 from service_core.insight.cohorts.model import Cell, Periods, cells, default_range, unit_for
+from service_core.insight.cohorts.ports import CohortPlan, Cohorts
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Predicate
-from service_core.insight.ports import CohortPlan, Cohorts
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.rounding import money, money_per, ratio
 from service_core.insight.scans import scan_of

@@ -9,9 +9,9 @@ from pydantic import Field, field_validator
 from service_core.access.model import Caller
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
+from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan, Funnels, FunnelTable
 from service_core.insight.funnels.steps import steps_of, synonyms
 from service_core.insight.measures import Predicate
-from service_core.insight.ports import FunnelOrder, FunnelPlan, Funnels, FunnelTable
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.rounding import ratio, seconds
 from service_core.insight.scans import scan_of

@@ -9,7 +9,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from service_core.insight.ports import CohortTable, FunnelStep, FunnelTable, Grid, Path
+from service_core.insight.cohorts.ports import CohortTable
+from service_core.insight.funnels.ports import FunnelStep, FunnelTable
+from service_core.insight.ports import Grid, Path
 from service_core.testing import plans
 from service_core.testing.event_store.kit import Kit, Store
 from service_core.testing.generated import World, worlds

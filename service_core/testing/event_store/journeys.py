@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from service_core.insight.cohorts.ports import CohortPlan
+from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan, FunnelTable
 from service_core.insight.measures import Predicate
-from service_core.insight.ports import CohortPlan, FunnelOrder, FunnelPlan, FunnelTable
 from service_core.kernel.ranges import Unit
 from service_core.kernel.series import cover
 from service_core.testing.event_store.kit import Kit, Store

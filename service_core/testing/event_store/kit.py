@@ -6,18 +6,10 @@ from typing import Any, Protocol
 import pytest
 
 from service_core.extension import load
+from service_core.insight.cohorts.ports import Cohorts
+from service_core.insight.funnels.ports import Funnels
 from service_core.insight.measures import Leaf, Measure, Relation
-from service_core.insight.ports import (
-    Aggregate,
-    Aggregates,
-    Cohorts,
-    Credit,
-    EventLog,
-    Funnels,
-    Paths,
-    People,
-    Scan,
-)
+from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, People, Scan
 from service_core.intake.ports import EventStore
 from service_core.testing.story import Story
 

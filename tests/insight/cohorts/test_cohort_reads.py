@@ -14,7 +14,7 @@ from service_core.insight.cohorts.operations import (
     get_lifetime_value,
     get_retention,
 )
-from service_core.insight.ports import CohortCell, CohortTable
+from service_core.insight.cohorts.ports import CohortCell, CohortTable
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
 

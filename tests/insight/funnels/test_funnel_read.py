@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from service_core.insight.funnels.operations import FunnelQuery, get_funnel
-from service_core.insight.ports import FunnelOrder, FunnelStep, FunnelTable
+from service_core.insight.funnels.ports import FunnelOrder, FunnelStep, FunnelTable
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
 
