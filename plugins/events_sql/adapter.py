@@ -7,16 +7,25 @@ from uuid import UUID
 
 from plugins.events_sql import log, upkeep, visits, writing
 from plugins.events_sql.aggregate import aggregate
+from plugins.events_sql.cohorts import cohorts
 from plugins.events_sql.engine import Engine
+from plugins.events_sql.funnel import funnel
+from plugins.events_sql.paths import paths
 from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import (
     Aggregate,
+    CohortPlan,
+    CohortTable,
     Event,
     EventName,
     EventPage,
     Events,
+    FunnelPlan,
+    FunnelTable,
     Grid,
     LiveVisitor,
+    Path,
+    PathPlan,
     PropertyKey,
     Scan,
     SessionKey,
@@ -90,3 +99,15 @@ class DuckEvents:
     async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event."""
         return await self._engine.read(lambda reader: log.bounds(workspace_id, reader))
+
+    async def cohorts(self, plan: CohortPlan) -> CohortTable:
+        """Cohort sizes and activity."""
+        return await self._engine.read(lambda reader: cohorts(plan, reader))
+
+    async def funnel(self, plan: FunnelPlan) -> FunnelTable:
+        """Walk the units through the steps."""
+        return await self._engine.read(lambda reader: funnel(plan, reader))
+
+    async def paths(self, plan: PathPlan) -> list[Path]:
+        """Every different touch path."""
+        return await self._engine.read(lambda reader: paths(plan, reader))

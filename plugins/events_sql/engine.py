@@ -42,6 +42,11 @@ class Reader:
             raise QueryTimeout
         return self._cursor.execute(text, values or []).fetchall()
 
+    def keep(self, name: str, statement: Statement) -> None:
+        """Keep an answer as a table of this question alone, for the statements that follow."""
+        text, values = self._statements.render(statement)
+        self.text(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
+
     def stop(self) -> None:
         """Stop what runs now and refuse what would come next."""
         self._stopped = True

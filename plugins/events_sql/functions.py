@@ -96,6 +96,13 @@ class Latest(GenericFunction[Any]):
     type = sa.Text()
 
 
+class InOrder(GenericFunction[Any]):
+    """The first argument of all rows of a group as a list, ordered by the others."""
+
+    inherit_cache = True
+    type = sa.ARRAY(sa.Text)
+
+
 class DistinctList(GenericFunction[Any]):
     """The different values of a group as a list."""
 

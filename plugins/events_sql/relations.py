@@ -5,6 +5,7 @@ A source joins a table only when a column of it is asked for. Columns are those 
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -214,7 +215,7 @@ def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) ->
         case Relation.EVENTS:
             return EventRows(scan, span)
         case Relation.CONVERSIONS:
-            return EventRows(scan, span, conversions(scan, span))
+            return EventRows(scan, span, conversions(scan, span, used))
         case Relation.SESSIONS:
             return SessionRows(scan, span)
         case Relation.MONEY:
@@ -223,17 +224,39 @@ def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) ->
             raise ValueError(f"an event store has no {relation} for this plan")
 
 
-def conversions(scan: Scan, span: Span) -> sa.FromClause:
+_NEEDED: Final = (
+    *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
+    *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
+)
+
+
+def _columns(used: frozenset[str]) -> list[Any]:
+    """The columns of an event a part needs: some always, the others when a plan asks for them."""
+    asked = {"event_data" if name.startswith(DATA) else name for name in used}
+    return [c for c in EVENTS.columns if c.name in _NEEDED or c.name in asked]
+
+
+def conversions(scan: Scan, span: Span, used: frozenset[str]) -> sa.FromClause:
     """Events that convert, one per name and order within 7 days; repeats are sought that far back."""
-    looked = Span(span.start - REPEAT, span.end)
+    looked = Span(max(span.start, _DAWN + REPEAT) - REPEAT, span.end)
+    columns = _columns(used)
     repeat = not_a_repeat(EVENTS.c, standard_name(EVENTS.c.event_name))
     found = (
-        sa.select(*EVENTS.columns, repeat.label("counts"))
+        sa.select(*columns, repeat.label("counts"))
         .where(EVENTS.c.workspace_id == scan.workspace_id, *between(EVENTS.c.timestamp, looked))
         .where(converts(EVENTS.c, scan.conversions))
         .subquery()
     )
-    return sa.select(*(found.c[c.name] for c in EVENTS.columns)).where(found.c.counts).subquery("conversions")
+    return sa.select(*(found.c[c.name] for c in columns)).where(found.c.counts).subquery("conversions")
+
+
+def all_time() -> Span:
+    """From before the first event to after the last."""
+    return Span(_DAWN, _DUSK)
+
+
+_DAWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DUSK: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
@@ -241,7 +264,7 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
     looked = _looked_at(scan, span, whole=whole)
     kind = charge_or_refund(EVENTS.c)
     moved = (
-        sa.select(EVENTS, kind.label("kind"))
+        sa.select(*_columns(frozenset()), kind.label("kind"))
         .where(EVENTS.c.workspace_id == scan.workspace_id, EVENTS.c.revenue.is_not(None), *looked)
         .subquery()
     )
@@ -259,7 +282,7 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
     booked = sa.func.coalesce(order_at, counted.c.timestamp) if scan.order_refunds else counted.c.timestamp
     listed = sa.select(counted, booked.label("booked")).subquery()
     facts = sa.select(
-        *(listed.c[c.name] for c in EVENTS.columns if c.name != "source"),
+        *(listed.c[c.name] for c in _columns(frozenset()) if c.name != "source"),
         listed.c.kind,
         listed.c.booked,
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),

@@ -30,6 +30,7 @@ TEMPLATES: Final[dict[type[FunctionElement[Any]], str]] = {
     fn.JsonScalar: "CASE WHEN json_type({0}, {1}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({0}, {1}) END",
     fn.JsonType: "json_type({}, {})",
     fn.Huge: "CAST({} AS HUGEINT)",
+    fn.InOrder: "list({} ORDER BY {}, {})",
     fn.JsonKeys: "unnest(json_keys({}))",
     fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
     fn.JsonKind: "json_type({})",

@@ -1,0 +1,114 @@
+"""Retention and LTV: who came, whether they came back, and what they are worth (semantics 16)."""
+
+from collections import Counter
+from typing import Any
+
+import sqlalchemy as sa
+
+from plugins.events_sql.conditions import Expression, meets, of_column
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.facts import among
+from plugins.events_sql.periods import bucket_index
+from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
+from plugins.events_sql.stitching import person_no, persons_first_seen
+from plugins.events_sql.touches import touches
+from service_core.plugin import CHARGE, CohortCell, CohortPlan, CohortTable, Span
+
+
+def cohorts(plan: CohortPlan, reader: Reader) -> CohortTable:
+    """Cohort sizes, and activity and money by cohort and bucket."""
+    reader.keep("members", _members(plan))
+    members = sa.table("members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort")))
+    sizes = reader.rows(sa.select(members.c.cohort, sa.func.count()).group_by(members.c.cohort))
+    active = reader.rows(_active(plan, members))
+    paid = reader.rows(_paid(plan, members))
+    return CohortTable(dict(sizes), _cells(plan, active, paid))
+
+
+def _members(plan: CohortPlan) -> sa.Select[Any]:
+    """Persons acquired in the span with the index of their cohort."""
+    first = _first_conversions(plan) if plan.by_conversion else persons_first_seen(plan.scan)
+    cohort = bucket_index(first.c.first_at, plan.acquisition.stretches())
+    statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
+        *between(first.c.first_at, plan.scan.span)
+    )
+    if not plan.first_touch:
+        return statement
+    came = _first_touches(plan)
+    met = [meets(of_column(_touch_column(came, p.column)), p) for p in plan.first_touch]
+    return statement.select_from(first.outerjoin(came, came.c.person_no == first.c.person_no)).where(*met)
+
+
+def _touch_column(touch: Any, name: str) -> Expression:
+    columns = [touch.c[part] for part in name.split("|")]
+    return columns[0] if len(columns) == 1 else sa.func.coalesce(*columns)
+
+
+def _first_conversions(plan: CohortPlan) -> sa.Subquery:
+    rows = EventRows(plan.scan, all_time(), conversions(plan.scan, all_time(), frozenset()))
+    number = person_no(rows, rows.table)
+    first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
+    return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
+
+
+def _first_touches(plan: CohortPlan) -> sa.Subquery:
+    touch = touches(plan.scan)
+    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
+    numbered = sa.select(touch, place.label("place")).subquery()
+    return sa.select(numbered).where(numbered.c.place == 1).subquery("came")
+
+
+def _active(plan: CohortPlan, members: Any) -> sa.Select[Any]:
+    """Persons by cohort and bucket, and how many of them never came back later."""
+    rows = EventRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
+    number = rows.person_no()
+    bucket = bucket_index(rows.at, plan.activity.stretches())
+    where = list(rows.where)
+    if plan.event_names is not None:
+        where.append(among(rows.table.c.event_name, plan.event_names))
+    seen = (
+        sa.select(number.label("person_no"), bucket.label("bucket"))
+        .select_from(rows.source)
+        .where(*where)
+        .distinct()
+        .subquery("seen")
+    )
+    met = seen.join(
+        members, sa.and_(members.c.person_no == seen.c.person_no, seen.c.bucket >= members.c.cohort)
+    )
+    last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no) == seen.c.bucket
+    listed = sa.select(members.c.cohort, seen.c.bucket, last.label("is_last")).select_from(met).subquery()
+    counts = (sa.func.count(), sa.func.count().filter(listed.c.is_last))
+    group = (listed.c.cohort, listed.c.bucket)
+    return sa.select(*group, *counts).group_by(*group)
+
+
+def _paid(plan: CohortPlan, members: Any) -> sa.Select[Any]:
+    """Net money by cohort and bucket in the scan's currency, and whether there was another."""
+    rows = MoneyRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end), frozenset())
+    number = rows.key("person")
+    bucket = bucket_index(rows.at, plan.activity.stretches())
+    own = rows.table.c.currency.is_not_distinct_from(plan.scan.currency)
+    net = sa.case((rows.table.c.kind == CHARGE, rows.table.c.amount), else_=-rows.table.c.amount)
+    met = rows.source.join(members, sa.and_(members.c.person_no == number, bucket >= members.c.cohort))
+    columns = (members.c.cohort, bucket.label("bucket"))
+    revenue = sa.func.coalesce(sa.func.sum(net).filter(own), 0)
+    foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
+    return sa.select(*columns, revenue, foreign).select_from(met).where(*rows.where).group_by(*columns)
+
+
+def _cells(plan: CohortPlan, active: list[Any], paid: list[Any]) -> list[CohortCell]:
+    """The cells that are not empty, cohort by cohort."""
+    seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
+    last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
+    money = {(cohort, bucket): (int(revenue), foreign) for cohort, bucket, revenue, foreign in paid}
+    found = []
+    for cohort in sorted({key[0] for key in (*seen, *money)}):
+        row = []
+        returned = 0
+        for bucket in reversed(range(cohort, len(plan.activity.starts))):
+            returned += last[cohort, bucket]
+            revenue, foreign = money.get((cohort, bucket), (0, False))
+            row.append(CohortCell(cohort, bucket, seen.get((cohort, bucket), 0), returned, revenue, foreign))
+        found += [c for c in reversed(row) if c.returned or c.revenue or c.foreign_money]
+    return found
