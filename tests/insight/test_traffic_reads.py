@@ -1,0 +1,234 @@
+"""`/overview`, `/traffic`, `/devices`, `/locations`, `/tags` and `/realtime` on a small world."""
+
+from datetime import timedelta
+
+import pytest
+
+from plugins.events_memory.adapter import MemoryEvents
+from service_core.gateway.render import plain
+from service_core.insight.attribution.model import Models
+from service_core.insight.breakdowns import (
+    DevicesQuery,
+    LocationsQuery,
+    TrafficQuery,
+    get_devices,
+    get_locations,
+    get_traffic,
+)
+from service_core.insight.catalog import Catalog
+from service_core.insight.dimensions import DIMENSIONS
+from service_core.insight.metrics import METRICS
+from service_core.insight.overview import OverviewQuery, get_overview
+from service_core.insight.query.questions import Questions
+from service_core.insight.query.sources import EventSource
+from service_core.insight.realtime import RealtimeQuery, get_realtime
+from service_core.insight.tags import TagsQuery, get_tags
+from service_core.kernel.errors import BadRequest
+from service_core.kernel.instants import wire
+from service_core.kernel.params import query_of
+from service_core.testing.story import Story
+
+DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
+
+
+@pytest.fixture
+def story(who):
+    """Two local days: V1 from Google on both, V2 direct, V3 from a partner with a purchase, a bot."""
+    story = Story(who.workspace.id)
+    google = {"referrer_host": "google.com", "country": "DE", "browser": "Chrome", "device_type": "desktop"}
+    story.happens("page_view", at="2026-07-01T05:00", visitor="V1", session="s1", page_path="/", **google)
+    story.happens("pageview", at="2026-07-01T05:01", visitor="V1", session="s1", page_path="/a", **google)
+    story.happens("page_view", at="2026-07-02T05:00", visitor="V1", session="s2", page_path="/", **google)
+    story.happens("page_view", at="2026-07-01T06:00", visitor="V2", session="s3", page_path="/", country="US")
+    partner = {"referrer_host": "partner.example", "lyr": "k7m2q9xa", "attribution_source": "partner.example"}
+    story.happens("page_view", at="2026-07-02T06:00", visitor="V3", session="s4", page_path="/b", **partner)
+    story.happens("purchase", at="2026-07-02T06:05", visitor="V3", session="s4", revenue=4990, order_id="1")
+    story.happens("page_view", at="2026-07-02T07:00", visitor="B", session="s5", page_path="/", is_bot=True)
+    story.happens("page_view", at="2026-07-03T04:00", visitor="V9", session="s9", page_path="/")
+    return story
+
+
+@pytest.fixture
+def store(story):
+    class Store(MemoryEvents):
+        async def loaded(self):
+            await self.append(story.events)
+            return self
+
+    return Store()
+
+
+@pytest.fixture
+async def questions(store, queue):
+    source = EventSource(await store.loaded(), store, queue, Models())
+    return Questions(Catalog.of(METRICS, DIMENSIONS), (source,))
+
+
+async def overview(who, questions, **parameters):
+    return plain(
+        await get_overview(query_of(OverviewQuery, (DAYS | parameters).items()), who=who, questions=questions)
+    )
+
+
+async def traffic(who, questions, **parameters):
+    return plain(
+        await get_traffic(query_of(TrafficQuery, (DAYS | parameters).items()), who=who, questions=questions)
+    )
+
+
+async def test_overview_has_the_shape_and_order_of_the_contract(who, questions):
+    answer = await overview(who, questions)
+    assert list(answer) == [
+        "visitors_total", "pageviews_total", "sessions_total", "custom_events_total", "custom_event_counts",
+        "time_series", "complete", "aggregation_level", "timezone", "range",
+    ]  # fmt: skip
+    assert list(answer["time_series"][0]) == [
+        "timestamp", "visitors", "pageviews", "sessions", "custom_events", "partial",
+    ]  # fmt: skip
+    assert list(answer["range"]) == ["from", "to", "timezone", "partial"]
+
+
+async def test_overview_counts_visitors_page_views_sessions_and_events(who, questions):
+    answer = await overview(who, questions)
+    assert (answer["visitors_total"], answer["pageviews_total"], answer["sessions_total"]) == (3, 5, 4)
+    assert (answer["custom_events_total"], answer["custom_event_counts"]) == (1, {"purchase": 1})
+    assert [
+        (wire(b["timestamp"]), b["visitors"], b["pageviews"], b["sessions"], b["custom_events"], b["partial"])
+        for b in answer["time_series"]
+    ] == [("2026-07-01T04:00:00.000Z", 2, 3, 2, 0, False), ("2026-07-02T04:00:00.000Z", 2, 2, 2, 1, False)]
+    assert (answer["aggregation_level"], answer["timezone"]) == ("day", "America/New_York")
+    assert answer["complete"] is True
+
+
+async def test_bots_are_left_out_unless_asked_for(who, questions):
+    assert (await overview(who, questions, include_bots="true"))["visitors_total"] == 4
+
+
+@pytest.mark.parametrize("name", ["aggregation", "interval", "granularity"])
+async def test_the_bucket_size_has_three_names(who, questions, name):
+    answer = await overview(who, questions, **{name: "week"})
+    assert answer["aggregation_level"] == "week"
+    assert [b["partial"] for b in answer["time_series"]] == [True]
+
+
+async def test_no_data_is_zeros_and_a_zero_filled_series(who, questions):
+    answer = await overview(who, questions, start_date="2026-06-01", end_date="2026-06-03")
+    assert (answer["visitors_total"], answer["custom_event_counts"]) == (0, {})
+    assert [b["visitors"] for b in answer["time_series"]] == [0, 0, 0]
+
+
+async def test_nothing_is_shown_after_now(who, questions):
+    answer = await overview(who, questions, start_date="2026-07-07", end_date="2026-07-20")
+    assert len(answer["time_series"]) == 2
+    assert answer["range"]["partial"]
+    future = await overview(who, questions, start_date="2027-07-07", end_date="2027-07-20")
+    assert future["time_series"] == []
+
+
+async def test_an_answer_is_a_lower_bound_while_an_old_event_waits(who, questions, queue):
+    queue.oldest = who.now - timedelta(minutes=6)
+    assert (await overview(who, questions))["complete"] is True
+    assert (await overview(who, questions, end_date="2026-07-08"))["complete"] is False
+    queue.oldest = who.now - timedelta(minutes=4)
+    assert (await overview(who, questions, end_date="2026-07-08"))["complete"] is True
+
+
+async def test_missing_dates_are_refused_with_the_text_of_the_specification(who, questions):
+    with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
+        await overview(who, questions, start_date="")
+
+
+async def test_traffic_by_referrer_counts_each_visitor_once_per_value(who, questions):
+    answer = await traffic(who, questions)
+    assert list(answer) == ["data", "type", "metric", "total", "range", "complete"]
+    assert answer["data"] == [
+        {"name": "(direct)", "count": 1, "percentage": 33.33},
+        {"name": "google.com", "count": 1, "percentage": 33.33},
+        {"name": "partner.example", "count": 1, "percentage": 33.33},
+    ]
+    assert (answer["type"], answer["metric"], answer["total"]) == ("referrer", "visitors", 3)
+
+
+async def test_pages_count_page_views_by_default(who, questions):
+    answer = await traffic(who, questions, type="page")
+    assert [(row["name"], row["count"]) for row in answer["data"]] == [("/", 3), ("/a", 1), ("/b", 1)]
+    assert (answer["metric"], answer["total"]) == ("pageviews", 5)
+
+
+async def test_a_smaller_limit_changes_no_row_that_remains(who, questions):
+    whole = await traffic(who, questions, type="page")
+    first = await traffic(who, questions, type="page", limit="1")
+    assert first["data"] == whole["data"][:1]
+    assert first["total"] == whole["total"]
+
+
+async def test_an_unlisted_grouping_is_refused(who, questions):
+    with pytest.raises(BadRequest) as refused:
+        await traffic(who, questions, type="planet")
+    assert (refused.value.code, refused.value.field) == ("invalid_parameter", "type")
+
+
+async def test_devices_accept_device_type_for_device(who, questions):
+    query = query_of(DevicesQuery, (DAYS | {"type": "device_type"}).items())
+    answer = await get_devices(query, who=who, questions=questions)
+    assert answer.type == "device"
+    assert [(row.name, row.count) for row in answer.data] == [("(not set)", 2), ("desktop", 1)]
+
+
+async def test_countries_have_a_name_and_a_code(who, questions):
+    query = query_of(LocationsQuery, DAYS.items())
+    answer = plain(await get_locations(query, who=who, questions=questions))
+    assert answer["data"] == [
+        {"name": "(not set)", "code": None, "count": 1, "percentage": 33.33},
+        {"name": "Germany", "code": "DE", "count": 1, "percentage": 33.33},
+        {"name": "United States", "code": "US", "count": 1, "percentage": 33.33},
+    ]
+
+
+async def test_cities_name_their_country(who, questions):
+    query = query_of(LocationsQuery, (DAYS | {"type": "city"}).items())
+    answer = plain(await get_locations(query, who=who, questions=questions))
+    assert {(row["name"], row["country_code"]) for row in answer["data"]} == {
+        ("(not set)", "DE"), ("(not set)", "US"), ("(not set)", None),
+    }  # fmt: skip
+
+
+async def test_tags_count_the_visitors_that_carried_them(who, questions, store, queue):
+    answer = plain(await get_tags(query_of(TagsQuery, DAYS.items()), who=who, events=store, queue=queue))
+    assert answer["data"] == [
+        {"tag": "k7m2q9xa", "count": 1, "percentage": 100.0, "source": "partner.example", "link_id": None,
+         "link_name": None}
+    ]  # fmt: skip
+    assert answer["total"] == 1
+
+
+async def test_realtime_shows_the_last_minutes(who, questions, store, story):
+    def ago(minutes, **columns):
+        story.happens("page_view", at=who.now - timedelta(minutes=minutes), page_path="/now", **columns)
+
+    ago(29, visitor="R1", session="r1")
+    ago(4, visitor="R2", session="r2", country="DE")
+    story.happens("purchase", at=who.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000)
+    await store.append(story.events[-3:])
+    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    assert (answer["active_visitors"], answer["pageviews"], answer["events"], answer["revenue"]) == (
+        1,
+        2,
+        3,
+        10.0,
+    )
+    assert (len(answer["timeline"]), answer["window_minutes"], answer["timeline_minutes"]) == (30, 5, 30)
+    assert [(v["visitor_id"], v["pageviews"], v["events"], v["revenue"]) for v in answer["visitors"]] == [
+        ("R2", 1, 2, 10.0)
+    ]
+    assert sum(bucket["events"] for bucket in answer["timeline"]) == 3
+    assert answer["timeline"][-1]["timestamp"] == who.now
+
+
+async def test_money_in_a_foreign_currency_is_unknown_not_partial(who, questions, store, story):
+    story.happens("purchase", at=who.now - timedelta(minutes=1), visitor="R2", revenue=1000, currency="USD")
+    story.happens("purchase", at=who.now - timedelta(minutes=2), visitor="R3", revenue=1000, currency="EUR")
+    await store.append(story.events[-2:])
+    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    assert answer["revenue"] is None
+    assert [b["revenue"] for b in answer["timeline"][-4:]] == [0.0, None, 10.0, 0.0]
