@@ -55,10 +55,13 @@ class IngestChild:
 
     async def ended(self) -> int:
         """Wait for its end; returns the exit code, negative for a signal."""
-        return await self.process.wait()
+        code = await self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        return code
 
     async def stop(self) -> int:
         """Let it finish what it has begun, and wait for its end."""
         if self.process.returncode is None:
             self.process.terminate()
-        return await self.process.wait()
+        return await self.ended()

@@ -1,0 +1,134 @@
+"""A client that keeps its own books: what it sent, what was acknowledged, what it never learned.
+
+It speaks raw HTTP/1.1 over asyncio streams and retries like a good client: the same event with the
+same id until there is an answer. `Books.check` then compares with what a store really holds.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+PAUSE_SECONDS: Final = 0.02
+_FAULTS: Final = (OSError, EOFError, TimeoutError)
+
+
+class Reply(NamedTuple):
+    """One answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+class Verdict(NamedTuple):
+    """What the comparison found; all three are empty when every promise was kept."""
+
+    lost: frozenset[str]
+    duplicated: frozenset[str]
+    phantom: frozenset[str]
+
+
+@dataclass
+class Books:
+    """Event ids by what the client knows of them."""
+
+    sent: set[str] = field(default_factory=set)
+    acknowledged: set[str] = field(default_factory=set)
+    retried: set[str] = field(default_factory=set)
+    unexpected: list[Reply] = field(default_factory=list)
+
+    def check(self, stored: Collection[str]) -> Verdict:
+        """Compare with the ids a store holds, repeats included."""
+        counts = Counter(stored)
+        return Verdict(
+            lost=frozenset(self.acknowledged - counts.keys()),
+            duplicated=frozenset(event_id for event_id, times in counts.items() if times > 1),
+            phantom=frozenset(counts.keys() - self.sent),
+        )
+
+
+class Connection:
+    """One keep-alive connection, opened when needed."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._at = host.strip("[]"), int(port)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST"
+    ) -> Reply:
+        """Send a request and read its answer.
+
+        Raises:
+            OSError, EOFError, TimeoutError: there was none; whether it took effect is unknown.
+        """
+        try:
+            async with asyncio.timeout(10):
+                return await self._exchange(path, body, headers, method)
+        except _FAULTS:
+            self.close()
+            raise
+
+    async def _exchange(self, path: str, body: bytes, headers: Mapping[str, str], method: str) -> Reply:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._at)
+        reader, writer = self._streams
+        lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        pairs = (line.partition(":") for line in head[1:] if line)
+        received = {name.lower(): value.strip() for name, _, value in pairs}
+        content = await reader.readexactly(int(received.get("content-length", 0)))
+        if received.get("connection") == "close":
+            self.close()
+        return Reply(int(head[0].split()[1]), received, json.loads(content) if content else None)
+
+    def close(self) -> None:
+        """Let go of the connection; the next request opens another."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
+
+
+async def keep_sending(
+    books: Books, connection: Connection, key: str, ids: Callable[[], str], stop: asyncio.Event
+) -> None:
+    """Send one event after the other until ``stop`` is set, each until it is answered.
+
+    Args:
+        books: written to before and after every attempt.
+        connection: the client's own.
+        key: write key.
+        ids: gives the next event id.
+        stop: ends the sending; the event in hand is finished first.
+    """
+    try:
+        while not stop.is_set():
+            event_id = ids()
+            books.sent.add(event_id)
+            reply = await _until_answered(books, connection, key, event_id)
+            if reply.status == HTTPStatus.OK and (reply.body["success"] or event_id in books.retried):
+                books.acknowledged.add(event_id)
+            else:
+                books.unexpected.append(reply)
+    finally:
+        connection.close()
+
+
+async def _until_answered(books: Books, connection: Connection, key: str, event_id: str) -> Reply:
+    body = json.dumps({"event": "purchase", "user_id": "u", "event_id": event_id}).encode()
+    while True:
+        try:
+            reply = await connection.post("/track", body, {"X-API-Key": key})
+            if reply.status != HTTPStatus.INTERNAL_SERVER_ERROR:
+                return reply
+        except _FAULTS:
+            pass  # unknown: the next attempt finds out
+        books.retried.add(event_id)
+        await asyncio.sleep(PAUSE_SECONDS)

@@ -1,0 +1,92 @@
+"""F1: the ingest host is killed under load, and every acknowledged event is there, once."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+
+from hosts.ingest.child import IngestChild
+from service_core.testing.client import Books, Connection, keep_sending
+
+CLIENTS = 16
+BETWEEN_KILLS = 150
+"""Acknowledged events before the next kill."""
+
+
+async def until(condition, seconds=30):
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - another process changes what is looked at
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(deployment, full):
+    books, stop, numbers = Books(), asyncio.Event(), count()
+    child = await IngestChild.start(deployment.config, listen="127.0.0.1:0")
+    senders = [
+        asyncio.create_task(
+            keep_sending(
+                books, Connection(child.address), deployment.keys[n % 4], lambda: f"e{next(numbers)}", stop
+            )
+        )
+        for n in range(CLIENTS)
+    ]
+    restarts = []
+    for kill in range(20 if full else 3):
+        seen = len(books.acknowledged)
+        await until(lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill)
+        child.process.kill()
+        await child.ended()
+        started = time.monotonic()
+        child = await IngestChild.start(deployment.config, listen=child.address)
+        restarts.append(time.monotonic() - started)
+    seen = len(books.acknowledged)
+    await until(lambda: len(books.acknowledged) > seen + BETWEEN_KILLS)
+    stop.set()
+    await asyncio.gather(*senders)
+    assert await child.stop() == 0
+    assert books.unexpected == []
+    assert books.check(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
+    assert books.sent == books.acknowledged
+    assert max(restarts) < 3
+
+    async with deployment.spool() as queue:
+        now = datetime.now(UTC)
+        rows = [
+            row
+            for workspace in deployment.workspaces
+            for row in await queue.ledger(workspace.id, now - timedelta(hours=2), now + timedelta(hours=1))
+        ]
+    assert all(row.balanced for row in rows)
+    assert sum(row.in_flight for row in rows) == len(books.acknowledged)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
+async def test_a_stop_finishes_what_was_begun_and_every_answer_arrives(deployment, server):
+    books, stop, numbers = Books(), asyncio.Event(), count()
+    async with deployment.ingest(server=server) as child:
+        senders = [
+            asyncio.create_task(
+                keep_sending(
+                    books, Connection(child.address), deployment.keys[n], lambda: f"e{next(numbers)}", stop
+                )
+            )
+            for n in range(4)
+        ]
+        await until(lambda: len(books.acknowledged) > 100)
+        stop.set()
+        await asyncio.gather(*senders)
+        assert await child.stop() == 0
+    assert books.check(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
+
+
+@pytest.mark.faults
+async def test_the_ingest_host_ends_with_its_parent(deployment):
+    child = await IngestChild.start(deployment.config, listen="127.0.0.1:0")
+    child.process.stdin.close()
+    async with asyncio.timeout(20):
+        assert await child.ended() == 0
