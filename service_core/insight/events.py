@@ -1,6 +1,7 @@
 """`GET /events`: raw event rows (contract 3.5)."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -91,7 +92,7 @@ async def get_events(query: EventsQuery, *, who: Caller, log: EventLog, queue: I
 
     With `property_filters` and without `include_total`, `total_count` is a lower bound until the last page.
     """
-    found = await log.page(query.page(who))
+    found = await _read(log, query.page(who))
     asked = query.asked(who)
     return EventRows(
         events=[event_row(event) for event in found.events],
@@ -103,6 +104,13 @@ async def get_events(query: EventsQuery, *, who: Caller, log: EventLog, queue: I
         range=RangeAnswer.of(asked),
         complete=await is_complete(queue, asked),
     )
+
+
+async def _read(log: EventLog, plan: EventPage) -> Events:
+    """The page; behind the last one nothing tells the number of matches, so it is counted."""
+    found = await log.page(plan)
+    is_behind = found.total is None and plan.offset and not found.events
+    return await log.page(replace(plan, total=True)) if is_behind else found
 
 
 def _total(query: EventsQuery, found: Events) -> int:
