@@ -1,0 +1,39 @@
+"""``touchpoint docs``: the reference pages, from what is installed."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hosts.cli.options import output
+
+FOLDER: Final = Path("docs/reference")
+
+
+def docs(
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where the pages stand.")] = FOLDER,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write them; without it, say which are not up to date.")
+    ] = False,
+) -> None:
+    """Write the reference pages, or check that they are what the declarations say."""
+    from hosts.composition.compose import installed
+    from hosts.reference.pages import reference
+
+    pages = reference(installed())
+    stale = sorted(name for name, text in pages.items() if _read(folder / name) != text)
+    if write:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in stale:
+            (folder / name).write_text(pages[name], encoding="utf-8")
+    console = output()
+    for name in stale:
+        console.print(
+            f"{'written' if write else 'not up to date'}: {folder / name}", soft_wrap=True, markup=False
+        )
+    if stale and not write:
+        raise typer.Exit(1)
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None

@@ -1,0 +1,1 @@
+"""Random requests against a running service."""
