@@ -15,6 +15,7 @@ from service_core.testing.event_store.agreement import Agreement
 from service_core.testing.event_store.attributions import Attributions
 from service_core.testing.event_store.facts import Facts
 from service_core.testing.event_store.identities import Identities
+from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.journeys import Journeys
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.log import Log
@@ -23,5 +24,5 @@ from service_core.testing.event_store.writing import Writing
 __all__ = ["EventStoreConformance", "Store"]
 
 
-class EventStoreConformance(Writing, Facts, Identities, Attributions, Journeys, Log, Agreement):
+class EventStoreConformance(Writing, Facts, Identities, Attributions, Journeys, Log, Invariants, Agreement):
     """Every scenario of the kit; override the fixture ``store``."""
