@@ -201,22 +201,23 @@ def ordered(
     if limit is not None and names:
         columns.append(sa.func.count().over().label("groups"))
         columns += [sa.func.sum(rows.c[f"m{i}"]).over().label(f"s{i}") for i in range(len(leaves))]
-    given = [_sorted_by(plan, leaves, rows, sort.by, descending=sort.descending) for sort in plan.order]
+    given = [_sorted_by(plan, leaves, rows, sort) for sort in plan.order]
     rest = [rows.c[name].asc().nulls_last() for name in names]
     statement = sa.select(*columns).order_by(*given, *rest)
     return statement if not names else statement.limit(limit).offset(offset or None)
 
 
 def _sorted_by(
-    plan: Aggregate, leaves: Sequence[Leaf], rows: sa.Subquery, by: str, *, descending: bool
+    plan: Aggregate, leaves: Sequence[Leaf], rows: sa.Subquery, sort: Sort
 ) -> sa.UnaryExpression[Any]:
-    if by == "bucket":
+    if sort.by == "bucket":
         value: Expression = rows.c[BUCKET]
-    elif by.startswith("d"):
-        value = rows.c[by]
+    elif sort.by.startswith("d"):
+        column = rows.c[sort.by]
+        value = column if sort.absent is None else sa.func.coalesce(column, sa.literal(sort.absent))
     else:
-        value = measured(plan.measures[int(by[1:])], leaves, rows)
-    return (value.desc() if descending else value.asc()).nulls_last()
+        value = measured(plan.measures[int(sort.by[1:])], leaves, rows)
+    return (value.desc() if sort.descending else value.asc()).nulls_last()
 
 
 def measured(measure: Measure, leaves: Sequence[Leaf], rows: sa.Subquery) -> Expression:

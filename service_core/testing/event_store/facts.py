@@ -3,6 +3,7 @@
 from typing import Any
 
 from service_core.insight.measures import Leaf, Op, Predicate, Relation, count, distinct, total
+from service_core.insight.ports import Aggregate, Sort
 from service_core.testing.event_store.kit import (
     CONVERTED,
     EVENTS,
@@ -42,7 +43,10 @@ class Facts(Kit):
         await store.append(story.events)
         scan = story.scan(SPAN)
         assert await measure(store, scan, SESSIONS, SESSION_STARTS) == (2, 1)
-        assert await split_by(store, scan, SESSIONS, "entry.attribution_source") == {"google": 1, None: 1}
+        assert await split_by(store, scan, SESSIONS, "entry.attribution_source") == {
+            "google": 1,
+            "(direct)": 1,
+        }
 
     async def test_one_session_id_of_two_visitors_is_two_sessions(self, store: Store, story: Story) -> None:
         for visitor in ("A1", "A2"):
@@ -187,6 +191,19 @@ class Facts(Kit):
         assert await measure(store, story.scan(SPAN), FIRST_ORDERS) == 2
         newness = await split_by(store, story.scan(SPAN), CHARGES, "person_is_new")
         assert newness == {True: 2, False: 1}
+
+    async def test_an_absent_value_sorts_as_its_label(self, store: Store, story: Story) -> None:
+        for visitor, country in (("A1", "DE"), ("A2", None), ("A3", "!")):
+            story.happens("page_view", at="2026-03-02", visitor=visitor, country=country)
+        await store.append(story.events)
+        for absent, found in (("(not set)", ["!", None, "DE"]), (None, ["!", "DE", None])):
+            plan = Aggregate(
+                story.scan(SPAN),
+                (EVENTS,),
+                dimensions=({Relation.EVENTS: "entry.country"},),
+                order=(Sort("m0"), Sort("d0", descending=False, absent=absent)),
+            )
+            assert [row[0] for row in (await store.aggregate(plan)).rows] == found
 
     async def test_a_filter_narrows_rows_and_nothing_else(self, store: Store, story: Story) -> None:
         story.happens("page_view", at="2026-03-01", visitor="A1", page_path="/in", country="FR")
