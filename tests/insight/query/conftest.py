@@ -8,6 +8,7 @@ import pytest
 
 from plugins.attribution_models.catalog import MODELS
 from plugins.events_memory.adapter import MemoryEvents
+from service_core.extension import load
 from service_core.gateway.render import plain
 from service_core.insight.analytics_query import QueryRequest, post_query
 from service_core.insight.attribution.model import Models
@@ -47,10 +48,21 @@ def story(who):
     return story
 
 
+@pytest.fixture(params=["memory", "duckdb"])
+async def store(request, tmp_path):
+    """The reference, and the embedded engine: a metric has one value on every store."""
+    if request.param == "memory":
+        yield MemoryEvents()
+        return
+    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    await store.start()
+    yield store
+    await store.aclose()
+
+
 @pytest.fixture
-async def shop(who, queue, story):
+async def shop(who, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
-    store = MemoryEvents()
     await store.append(story.events)
     models = Models.of(MODELS)
     questions = Questions(Catalog.of(METRICS, DIMENSIONS), (EventSource(store, store, queue, models),))
