@@ -12,7 +12,7 @@ from plugins.events_sql.credits import CreditRows
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.relations import Rows, rows_of
-from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Relation, Span
+from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Relation, Sort, Span
 
 BUCKET = "b"
 
