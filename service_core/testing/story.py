@@ -55,6 +55,14 @@ def _classified(side: str, source: str, medium: str, channel: str) -> dict[str, 
     return {f"{side}_source": source, f"{side}_medium": medium, f"{side}_channel": channel}
 
 
+_DIRECT: Final[Mapping[str, Any]] = {
+    "attribution_source": "(direct)",
+    "attribution_medium": "(none)",
+    "channel": "direct",
+}
+"""What an event shows that nothing brought; later events of a session show what the latest one did."""
+
+
 class Story:
     """The events of one workspace in the order they came in.
 
@@ -68,6 +76,7 @@ class Story:
         self.events: list[Event] = []
         # Sequences are unique in a deployment, so stories of several workspaces never share one.
         self._next = (self.workspace_id.int % 2**40 << 20) + 1
+        self._shown: dict[tuple[str, str], Mapping[str, Any]] = {}
 
     def happens(
         self, name: str, *, at: str | datetime, visitor: str, session: str = "s1", **columns: Any
@@ -84,8 +93,10 @@ class Story:
             "user_id": columns.get("strong_id"),
             "touchable": not columns.get("is_bot") and (name in TOUCHING or carries),
             **money,
+            **self._shown.get((visitor, session), _DIRECT),
             **columns,
         }
+        self._shown[visitor, session] = {column: row[column] for column in _DIRECT}
         event = Event(
             event_name=name,
             timestamp=when,
