@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plugins.events_sql import log, upkeep, visits, writing
+from plugins.events_sql import log, persona, upkeep, visits, writing
 from plugins.events_sql.aggregate import aggregate
 from plugins.events_sql.cohorts import cohorts
 from plugins.events_sql.engine import Engine
 from plugins.events_sql.funnel import funnel
 from plugins.events_sql.paths import paths
+from plugins.events_sql.people import people
 from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import (
     Aggregate,
@@ -26,10 +27,14 @@ from service_core.plugin import (
     LiveVisitor,
     Path,
     PathPlan,
+    PeoplePage,
+    Person,
+    Profile,
     PropertyKey,
     Scan,
     SessionKey,
     SessionState,
+    Touch,
 )
 
 
@@ -99,6 +104,30 @@ class DuckEvents:
     async def bounds(self, workspace_id: UUID) -> tuple[datetime, datetime] | None:
         """Timestamps of the first and last event."""
         return await self._engine.read(lambda reader: log.bounds(workspace_id, reader))
+
+    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+        """A page of persons and the number of all."""
+        return await self._engine.read(lambda reader: people(plan, reader))
+
+    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+        """The person an id belongs to."""
+        return await self._engine.read(lambda reader: persona.resolve(workspace_id, any_id, reader))
+
+    async def profile(self, workspace_id: UUID, person: str) -> Profile:
+        """Ids and traits of a person."""
+        return await self._engine.read(lambda reader: persona.profile(workspace_id, person, reader))
+
+    async def history(self, scan: Scan, person: str) -> list[Event]:
+        """Every event of a person in the span."""
+        return await self._engine.read(lambda reader: persona.history(scan, person, reader))
+
+    async def touches(self, scan: Scan, person: str) -> list[Touch]:
+        """The person's touches in the span."""
+        return await self._engine.read(lambda reader: persona.person_touches(scan, person, reader))
+
+    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
+        """Remove the identity links an event made."""
+        await self._engine.write(lambda: writing.revoke(self._write, workspace_id, event_id))
 
     async def cohorts(self, plan: CohortPlan) -> CohortTable:
         """Cohort sizes and activity."""

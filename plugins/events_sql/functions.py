@@ -89,6 +89,34 @@ class Row(FunctionElement[Any]):
     type = sa.ARRAY(sa.Text)
 
 
+class SaidMail(FunctionElement[str]):
+    """The e-mail an `$identify` event says as JSON, in its traits or beside them; absent without one."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonText(FunctionElement[str]):
+    """A JSON string without quotes and outer blanks; absent for anything else."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class Only(FunctionElement[Any]):
+    """The one element of a list."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class Listed(FunctionElement[bool]):
+    """Whether a number is in a list that is bound as one value."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
 class Latest(GenericFunction[Any]):
     """The first argument of the row that is latest by the others."""
 

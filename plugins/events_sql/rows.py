@@ -56,6 +56,11 @@ def _json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def loads(text: str) -> Any:
+    """A value kept as JSON text."""
+    return orjson.loads(text)
+
+
 def aware(value: datetime) -> datetime:
     """An instant of the store, which keeps UTC without saying so."""
     return value.replace(tzinfo=UTC)
@@ -70,8 +75,8 @@ def _reader(name: str, declared: Any) -> Callable[[Any], Any] | None:
     if plain(declared) is datetime:
         return aware
     if name == "bot_reasons":
-        return lambda text: tuple(orjson.loads(text))
-    return orjson.loads if name in JSON_COLUMNS else None
+        return lambda text: tuple(loads(text))
+    return loads if name in JSON_COLUMNS else None
 
 
 _READERS: Final = tuple(

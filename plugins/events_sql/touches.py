@@ -22,9 +22,9 @@ COLUMNS: Final = (*_CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 """Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def touches(scan: Scan, name: str = "touches") -> sa.Subquery:
-    """Every touch of a workspace with its person."""
-    classified = _classified(scan)
+def touches(scan: Scan, visitors: list[int] | None = None) -> sa.Subquery:
+    """Every touch of a workspace with its person, or of some visitors that make whole persons."""
+    classified = _classified(scan, visitors)
     kinds = sa.select(classified).where(classified.c.by.is_not(None)).subquery()
     visit = sa.select(
         kinds.c.person_no, kinds.c.session_no, kinds.c.at, kinds.c.seq, *_values(kinds.c)
@@ -41,16 +41,17 @@ def touches(scan: Scan, name: str = "touches") -> sa.Subquery:
             (compared.c.channel == DIRECT).label("is_direct"),
         )
         .where(compared.c.differs)
-        .subquery(name)
+        .subquery("touches")
     )
 
 
-def _classified(scan: Scan) -> sa.Subquery:
+def _classified(scan: Scan, visitors: list[int] | None) -> sa.Subquery:
     """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch."""
     c = CANDIDATES.c
     source, person_no = person_of(CANDIDATES, scan)
     campaign = fn.Row(*(c[column] for column in CAMPAIGN_COLUMNS))
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
+    few = [] if visitors is None else [fn.Listed(c.visitor_no, sa.literal(visitors, sa.ARRAY(sa.BigInteger)))]
     told = (
         sa.select(
             person_no.label("person_no"),
@@ -62,7 +63,7 @@ def _classified(scan: Scan) -> sa.Subquery:
             campaign.label("campaign"),
         )
         .select_from(source)
-        .where(c.workspace_id == scan.workspace_id)
+        .where(c.workspace_id == scan.workspace_id, *few)
         .subquery()
     )
     in_time = (told.c.at, told.c.seq)

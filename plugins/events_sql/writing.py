@@ -6,6 +6,7 @@ stored within seven days of receipt are left out before anything else is looked 
 
 from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 import duckdb
 from sqlalchemy.schema import CreateTable
@@ -89,13 +90,17 @@ INSERT INTO sessions {caches.MERGED_SESSIONS}
 
 _CANDIDATES: Final = f"INSERT INTO candidates {caches.candidates_of(NUMBERED)}; {caches.NO_LONGER_FIRST}"
 
-_OWNERS: Final = f"""
+_OWNERS: Final = """
 CREATE OR REPLACE TEMP TABLE relinked AS
   SELECT visitor_no FROM numbers WHERE is_link
   GROUP BY visitor_no
   HAVING (visitor_no, min(strong_no), max(strong_no)) NOT IN (
     SELECT (visitor_no, min(strong_no), max(strong_no)) FROM owners
-    WHERE visitor_no IN (SELECT visitor_no FROM numbers) GROUP BY visitor_no);
+    WHERE visitor_no IN (SELECT visitor_no FROM numbers) GROUP BY visitor_no)
+"""
+"""Visitors with a link in the batch that is not one more to the only person they ever had."""
+
+_RELINK: Final = f"""
 CREATE OR REPLACE TEMP TABLE links AS
   SELECT workspace_id, event_id, visitor_no, strong_no, visitor_id, strong_id, is_bot, timestamp, seq FROM events
   WHERE (SELECT count(*) FROM relinked) > 0 AND strong_no IS NOT NULL
@@ -131,7 +136,7 @@ def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
         cursor.execute(_KNOWN)
         new = int(cursor.execute("SELECT count(*) FROM fresh").fetchall()[0][0])
         if new:
-            for text in (_NUMBERS, _EVENTS, _SESSIONS, _CANDIDATES, _OWNERS):
+            for text in (_NUMBERS, _EVENTS, _SESSIONS, _CANDIDATES, _OWNERS, _RELINK):
                 cursor.execute(text)
             refresh_persons(cursor, [workspace for (workspace,) in cursor.execute(_RESTITCHED).fetchall()])
         cursor.execute("COMMIT")
@@ -139,6 +144,24 @@ def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
         cursor.execute("ROLLBACK")
         raise
     return new
+
+
+def revoke(cursor: duckdb.DuckDBPyConnection, workspace_id: UUID, event_id: str) -> None:
+    """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+    cursor.execute("BEGIN")
+    try:
+        cursor.execute("INSERT INTO revoked VALUES ($1, $2)", [workspace_id, event_id])
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE relinked AS"
+            " SELECT DISTINCT visitor_no FROM events WHERE workspace_id = $1 AND event_id = $2",
+            [workspace_id, event_id],
+        )
+        cursor.execute(_RELINK)
+        refresh_persons(cursor, [workspace_id])
+        cursor.execute("COMMIT")
+    except BaseException:
+        cursor.execute("ROLLBACK")
+        raise
 
 
 def rebuild(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -31,6 +31,13 @@ TEMPLATES: Final[dict[type[FunctionElement[Any]], str]] = {
     fn.JsonType: "json_type({}, {})",
     fn.Huge: "CAST({} AS HUGEINT)",
     fn.InOrder: "list({} ORDER BY {}, {})",
+    fn.SaidMail: (
+        "coalesce(CASE WHEN json_type({0}, '$.traits.email') <> 'NULL' THEN json_extract({0}, '$.traits.email') END,"
+        " CASE WHEN json_type({0}, '$.email') <> 'NULL' THEN json_extract({0}, '$.email') END)"
+    ),
+    fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
+    fn.Only: "({})[1]",
+    fn.Listed: "list_contains({1}, {0})",
     fn.JsonKeys: "unnest(json_keys({}))",
     fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
     fn.JsonKind: "json_type({})",

@@ -1,0 +1,241 @@
+"""Pages of persons over a span (contract 3.8, semantics 5).
+
+The page is found first, from one row per person; what a row shows is read for the page alone.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.facts import among
+from plugins.events_sql.log import ROW
+from plugins.events_sql.persona import said, shown_touch
+from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
+from plugins.events_sql.rows import aware, event, loads
+from plugins.events_sql.stitching import person_no, persons_first_seen
+from plugins.events_sql.tables import EVENTS, IDS
+from plugins.events_sql.touches import COLUMNS, touches
+from service_core.plugin import CHARGE, IDENTIFY, PAGE_VIEWS, PeoplePage, Person, Scan, text_trait, traits
+
+SHOWN: Final = sa.table("shown", sa.column("person_no", sa.BigInteger), sa.column("place", sa.BigInteger))
+"""The page, kept as a table of the question."""
+
+
+def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
+    """A page of persons with an event in the span, and the number of all."""
+    reader.keep("crowd", _crowd(plan))
+    total = reader.text("SELECT count(*) FROM crowd")[0][0]
+    reader.keep("shown", _page(plan))
+    told = {name: {row[0]: row[1:] for row in reader.rows(part)} for name, part in _parts(plan.scan).items()}
+    order = reader.text("SELECT person_no FROM shown ORDER BY place")
+    return [_person(number, told) for (number,) in order], total
+
+
+def _crowd(plan: PeoplePage) -> sa.Select[Any]:
+    """Everyone who is asked for, with what sorts them."""
+    rows = EventRows(plan.scan, plan.scan.span)
+    met = [rows.met(predicate) for predicate in plan.scan.filters]
+    number = rows.person_no()
+    prefix = sa.literal((plan.search or "").lower())
+    latest = fn.Latest(fn.Row(rows.table.c.country), rows.at, rows.table.c.seq)
+    seen = (
+        sa.select(
+            number.label("person_no"),
+            sa.func.max(rows.at).label("last_seen"),
+            sa.func.count().label("events"),
+            fn.Only(latest).label("country"),
+            sa.func.bool_or(fn.Starts(sa.func.lower(rows.table.c.visitor_id), prefix)).label("is_found"),
+        )
+        .select_from(rows.source)
+        .where(*rows.where, *met)
+        .group_by(number)
+        .subquery("seen")
+    )
+    asked = _asked(plan, seen, prefix)
+    named = seen.join(IDS, IDS.c.no == seen.c.person_no)
+    source, sort = _sorting(plan, seen, named)
+    joined, where = _touched(plan, seen, source)
+    if plan.search is not None:
+        mail = _emails(plan.scan)
+        joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
+        known = sa.and_(
+            fn.Starts(IDS.c.id, sa.literal("u:")),
+            fn.Starts(sa.func.lower(IDS.c.id), sa.literal("u:" + plan.search.lower())),
+        )
+        hit = fn.Starts(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
+        where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))
+    columns = (seen.c.person_no, IDS.c.id.label("person"), sort.label("sort"))
+    return sa.select(*columns).select_from(joined).where(*asked, *where)
+
+
+def _asked(plan: PeoplePage, seen: Any, prefix: Expression) -> list[Expression]:
+    known = fn.Starts(IDS.c.id, sa.literal("u:"))
+    asked = []
+    if plan.identified is not None:
+        asked.append(known if plan.identified else sa.not_(known))
+    if plan.country is not None:
+        asked.append(seen.c.country == plan.country)
+    if plan.person is not None:
+        asked.append(IDS.c.id == plan.person)
+    return asked
+
+
+def _sorting(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, Expression]:
+    """What the page is sorted by, joined when it is no fact of the span's events."""
+    if plan.sort == "first_seen":
+        first = persons_first_seen(plan.scan)
+        return source.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
+    if plan.sort == "revenue":
+        paid = _money(plan.scan).subquery("paid")
+        return source.outerjoin(paid, paid.c.person_no == seen.c.person_no), sa.func.coalesce(
+            paid.c.revenue, 0
+        )
+    return source, seen.c[plan.sort]
+
+
+def _touched(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, list[Expression]]:
+    if plan.utm_source is None and plan.utm_campaign is None:
+        return source, []
+    touch = _first_touches(plan.scan).subquery("came")
+    wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
+    joined = source.join(touch, touch.c.person_no == seen.c.person_no)
+    return joined, [column == asked for column, asked in wanted if asked is not None]
+
+
+def _emails(scan: Scan) -> sa.Subquery:
+    """The latest e-mail a person said of themselves."""
+    rows = EventRows(scan, all_time())
+    number = rows.person_no()
+    mail = fn.SaidMail(EVENTS.c.event_data)
+    statement = sa.select(number.label("person_no"), fn.Latest(mail, rows.at, EVENTS.c.seq).label("email"))
+    found = statement.select_from(rows.source).where(
+        *rows.where, EVENTS.c.event_name == IDENTIFY, mail.is_not(None)
+    )
+    return found.group_by(number).subquery("mail")
+
+
+def _page(plan: PeoplePage) -> sa.Select[Any]:
+    crowd = sa.table("crowd", *(sa.column(name) for name in ("person_no", "person", "sort")))
+    order = (crowd.c.sort.desc(), crowd.c.person.asc())
+    place = sa.func.row_number().over(order_by=order).label("place")
+    numbered = sa.select(crowd.c.person_no, place).subquery()
+    return sa.select(numbered).where(
+        numbered.c.place > plan.offset, numbered.c.place <= plan.offset + plan.limit
+    )
+
+
+def _parts(scan: Scan) -> dict[str, sa.Select[Any]]:
+    """What the rows of the page show, one statement each; every first column is the person."""
+    first = persons_first_seen(scan)
+    touch = _first_touches(scan).subquery("touch")
+    return {
+        "name": sa.select(SHOWN.c.person_no, IDS.c.id).join(IDS, IDS.c.no == SHOWN.c.person_no),
+        "seen": _seen(scan),
+        "latest": _latest(scan),
+        "first": sa.select(SHOWN.c.person_no, first.c.first_at).join(
+            first, first.c.person_no == SHOWN.c.person_no
+        ),
+        "touch": sa.select(touch).join(SHOWN, SHOWN.c.person_no == touch.c.person_no),
+        "converted": _converted(scan),
+        "money": _money(scan, shown=True),
+        "said": said(scan),
+    }
+
+
+def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression]]:
+    """The events of the page's persons that the scan sees, the person first."""
+    rows = EventRows(scan, scan.span, table)
+    number = rows.person_no()
+    met = [rows.met(predicate) for predicate in scan.filters]
+    return rows.source.join(SHOWN, SHOWN.c.person_no == number), SHOWN.c.person_no, [*rows.where, *met]
+
+
+def _seen(scan: Scan) -> sa.Select[Any]:
+    source, number, where = _of_page(scan)
+    c = EVENTS.c
+    facts = (
+        fn.DistinctList(c.visitor_id),
+        sa.func.count(c.session_no.distinct()),
+        sa.func.count().filter(among(c.event_name, PAGE_VIEWS)),
+        sa.func.count(),
+        sa.func.max(c.timestamp),
+    )
+    return sa.select(number, *facts).select_from(source).where(*where).group_by(number)
+
+
+def _latest(scan: Scan) -> sa.Select[Any]:
+    source, number, where = _of_page(scan)
+    order = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
+    place = sa.func.row_number().over(partition_by=number, order_by=order).label("place")
+    numbered = sa.select(number, *ROW, place).select_from(source).where(*where).subquery()
+    return sa.select(*(c for c in numbered.c if c.name != "place")).where(numbered.c.place == 1)
+
+
+def _converted(scan: Scan) -> sa.Select[Any]:
+    used = frozenset(part for p in scan.filters for part in p.column.split("|"))
+    source, number, where = _of_page(scan, conversions(scan, scan.span, used))
+    return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
+
+
+def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
+    """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
+    rows = MoneyRows(scan, scan.span, frozenset())
+    number = person_no(rows, rows.table)
+    seen = EventRows(scan, scan.span)
+    met = [seen.met(predicate) for predicate in scan.filters]
+    picked = (
+        sa.select(EVENTS.c.seq, EVENTS.c.timestamp)
+        .select_from(seen.source)
+        .where(*seen.where, *met)
+        .subquery()
+    )
+    own = rows.table.c.currency.is_not_distinct_from(scan.currency)
+    foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
+    source = rows.source
+    if scan.filters:
+        same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
+        source = source.join(picked, same)
+    if shown:
+        source = source.join(SHOWN, SHOWN.c.person_no == number)
+    revenue = sa.func.coalesce(sa.func.sum(rows.table.c.amount).filter(own), 0).label("revenue")
+    columns = (number.label("person_no"), sa.func.count(), revenue, foreign)
+    where = (*rows.where, rows.table.c.kind == CHARGE)
+    return sa.select(*columns).select_from(source).where(*where).group_by(number)
+
+
+def _first_touches(scan: Scan) -> sa.Select[Any]:
+    touch = touches(scan)
+    place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
+    numbered = sa.select(touch, place.label("place")).subquery()
+    columns = [numbered.c[name] for name in ("person_no", "at", *COLUMNS)]
+    return sa.select(*columns).where(numbered.c.place == 1)
+
+
+def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
+    (name,), latest = told["name"][number], event(told["latest"][number])
+    visitor_ids, sessions, pageviews, events, last_seen = told["seen"][number]
+    orders, revenue, foreign = told["money"].get(number, (0, 0, False))
+    known = traits(map(loads, told["said"].get(number, ([],))[0]))
+    touch = told["touch"].get(number)
+    return Person(
+        person=name,
+        user_id=name.removeprefix("u:") if name.startswith("u:") else None,
+        visitor_id=latest.visitor_id,
+        visitor_ids=tuple(sorted(visitor_ids)),
+        email=text_trait(known, "email"),
+        name=text_trait(known, "name"),
+        first_seen=aware(told["first"][number][0]),
+        last_seen=aware(last_seen),
+        sessions=sessions,
+        pageviews=pageviews,
+        events=events,
+        conversions=told["converted"].get(number, (0,))[0],
+        orders=orders,
+        revenue=int(revenue),
+        first_touch=shown_touch(touch) if touch else None,
+        latest=latest,
+        foreign_money=foreign,
+    )

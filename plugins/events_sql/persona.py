@@ -1,0 +1,153 @@
+"""One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
+
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.log import ROW
+from plugins.events_sql.relations import EventRows, all_time, between
+from plugins.events_sql.rows import aware, event, loads
+from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS
+from plugins.events_sql.touches import COLUMNS, touches
+from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
+
+_RESOLVE: Final = """
+SELECT coalesce(p.id, i.id) FROM ids i
+LEFT JOIN persons x ON x.no = i.no LEFT JOIN ids p ON p.no = x.person_no
+WHERE i.workspace_id = $1 AND i.id = 'u:' || $2
+  AND (x.no IS NOT NULL OR i.no IN (SELECT person_no FROM persons WHERE workspace_id = $1)
+       OR EXISTS (FROM events e WHERE e.workspace_id = $1 AND e.strong_no = i.no))
+"""
+
+
+def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
+    """A scan of all time, in which nothing converts."""
+    return Scan(
+        workspace_id, all_time(), "", "UTC", ConversionSet(frozenset(), any_revenue=False), (), include_bots
+    )
+
+
+def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
+    """The person of a strong id, else of the latest event with this visitor id, else anonymous id."""
+    if known := reader.text(_RESOLVE, [workspace_id, any_id]):
+        return str(known[0][0])
+    for column in ("visitor_id", "anonymous_id"):
+        rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
+        latest = (rows.at.desc(), EVENTS.c.seq.desc())
+        named = sa.select(rows.column("person")).select_from(rows.source).where(*rows.where)
+        found = reader.rows(named.where(EVENTS.c[column] == any_id).order_by(*latest).limit(1))
+        if found:
+            return str(found[0][0])
+    return None
+
+
+def _members(workspace_id: UUID, person: str, reader: Reader) -> tuple[int, list[int]] | None:
+    """The number of a person, and of every visitor whose events may be theirs; None when never seen."""
+    found = reader.rows(sa.select(IDS.c.no).where(IDS.c.workspace_id == workspace_id, IDS.c.id == person))
+    if not found:
+        return None
+    number = found[0][0]
+    parts = reader.rows(sa.select(PERSONS.c.no).where(PERSONS.c.person_no == number))
+    ids = [number, *(no for (no,) in parts)]
+    owned = sa.select(OWNERS.c.visitor_no).where(fn.Listed(OWNERS.c.strong_no, sa.literal(ids, _INTEGERS)))
+    named = sa.select(EVENTS.c.visitor_no).where(
+        EVENTS.c.workspace_id == workspace_id, fn.Listed(EVENTS.c.strong_no, sa.literal(ids, _INTEGERS))
+    )
+    return number, [*ids, *(no for (no,) in reader.rows(sa.union(owned, named)))]
+
+
+_INTEGERS: Final = sa.ARRAY(sa.BigInteger)
+
+
+def _own(scan: Scan, person: str, reader: Reader) -> tuple[Any, list[Any]] | None:
+    members = _members(scan.workspace_id, person, reader)
+    if members is None:
+        return None
+    number, visitors = members
+    rows = EventRows(scan, scan.span)
+    met = [rows.met(predicate) for predicate in scan.filters]
+    few = fn.Listed(EVENTS.c.visitor_no, sa.literal(visitors, _INTEGERS))
+    return rows, [*rows.where, *met, few, rows.person_no() == number]
+
+
+def history(scan: Scan, person: str, reader: Reader) -> list[Event]:
+    """Every event of a person in the span, oldest first."""
+    own = _own(scan, person, reader)
+    if own is None:
+        return []
+    rows, where = own
+    statement = sa.select(*ROW).select_from(rows.source).where(*where)
+    return [event(row) for row in reader.rows(statement.order_by(EVENTS.c.timestamp, EVENTS.c.seq))]
+
+
+def person_touches(scan: Scan, person: str, reader: Reader) -> list[Touch]:
+    """The person's touches in the span, oldest first."""
+    members = _members(scan.workspace_id, person, reader)
+    if members is None:
+        return []
+    number, visitors = members
+    touch = touches(scan, visitors=visitors)
+    columns = [touch.c[name] for name in ("at", *COLUMNS)]
+    own = sa.select(*columns).where(touch.c.person_no == number, *between(touch.c.at, scan.span))
+    return [shown_touch(row) for row in reader.rows(own.order_by(touch.c.at, touch.c.seq))]
+
+
+def profile(workspace_id: UUID, person: str, reader: Reader) -> Profile:
+    """Ids and traits of a person over all time."""
+    own = _own(_lasting(workspace_id), person, reader)
+    if own is None:
+        return Profile((), {}, {})
+    rows, where = own
+    c = EVENTS.c
+    identify = sa.case((c.event_name == IDENTIFY, c.event_data))
+    told = sa.or_(c.anonymous_id.is_not(None), c.external_ids.is_not(None), identify.is_not(None))
+    statement = (
+        sa.select(c.anonymous_id, c.external_ids, identify).select_from(rows.source).where(*where, told)
+    )
+    found = reader.rows(statement.order_by(c.timestamp, c.seq))
+    external: dict[str, str] = {}
+    for _, ids, _ in found:
+        external |= loads(ids) if ids else {}
+    return Profile(
+        anonymous_ids=tuple(sorted({row[0] for row in found if row[0]})),
+        external_ids=external,
+        traits=traits(loads(row[2]) for row in found if row[2] is not None),
+    )
+
+
+def said(scan: Scan) -> sa.Select[Any]:
+    """What the persons of a page said of themselves, oldest first; one row each."""
+    shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
+    rows = EventRows(scan, all_time())
+    number = rows.person_no()
+    c = EVENTS.c
+    told = fn.InOrder(c.event_data, c.timestamp, c.seq)
+    statement = sa.select(shown.c.person_no, told)
+    source = rows.source.join(shown, shown.c.person_no == number)
+    return (
+        statement.select_from(source).where(*rows.where, c.event_name == IDENTIFY).group_by(shown.c.person_no)
+    )
+
+
+def shown_touch(row: tuple[Any, ...]) -> Touch:
+    """A touch from its instant and its columns."""
+    told = dict(zip(COLUMNS, row[1:], strict=True))
+    return Touch(
+        timestamp=aware(row[0]),
+        source=told["attribution_source"],
+        medium=told["attribution_medium"],
+        campaign=told["utm_campaign"],
+        term=told["utm_term"],
+        content=told["utm_content"],
+        channel=told["channel"],
+        click_id=told["click_id"],
+        click_id_type=told["click_id_type"],
+        referrer=told["referrer"],
+        landing_page=told["landing_page"],
+        lyr=told["lyr"],
+        utm_source=told["utm_source"],
+        utm_medium=told["utm_medium"],
+    )
