@@ -43,7 +43,7 @@ def demo(
 ) -> None:
     """Start the service on a new folder, import an access log, and show what it says."""
     from hosts.demo.answers import Client, show
-    from hosts.demo.service import running_service
+    from hosts.demo.running import running_service
     from service_core.kernel.clock import system_clock
 
     console = output()

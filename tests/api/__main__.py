@@ -14,7 +14,7 @@ from hosts.cli.options import SETTINGS_FILE
 from hosts.cli.setup import found
 from hosts.composition.load import load_settings
 from hosts.composition.compose import compose
-from hosts.demo.service import running_service
+from hosts.demo.running import running_service
 from service_core.access.keys import mint_key
 from service_core.kernel.clock import system_clock
 from service_core.kernel.operations import Scope
