@@ -9,6 +9,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from plugins.ingest_spool import settling
+from plugins.ingest_spool.batch import Desk
 from plugins.ingest_spool.rows import Lane, hour_of, row
 from plugins.ingest_spool.schema import connect
 from plugins.ingest_spool.settings import SpoolSettings
@@ -38,7 +39,7 @@ class Spool:
     def __init__(self, settings: SpoolSettings) -> None:
         self._path = settings.path
         self._busy_seconds = settings.busy_seconds
-        self._writer = Writer(self._connect, settings.bound)
+        self._writer = Writer(self._connect_desk, settings.bound)
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-reader")
         self._reading: sqlite3.Connection | None = None
 
@@ -92,7 +93,12 @@ class Spool:
         return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self._path, self._busy_seconds)
+        return connect(self._path, self._busy_seconds, sqlite3.Connection)
+
+    def _connect_desk(self) -> Desk:
+        desk = connect(self._path, self._busy_seconds, Desk)
+        desk.take_offers()
+        return desk
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def reading() -> T:

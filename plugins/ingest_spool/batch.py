@@ -1,18 +1,22 @@
 """One commit of many offers: claims, rows and ledger counts, all or nothing.
 
-Every statement takes all rows of the batch at once. A statement per row would let go of the
-interpreter lock thousands of times a second, and each time wait for the busy event loop to give
-it back: with 64 connections that is the difference between one commit in 2 ms and one in 400 ms.
+The work is done inside SQLite: a batch is one ``INSERT`` into the temporary view ``offer``, whose
+trigger claims, enqueues and counts each row. Such a statement is a transaction by itself, so the
+thread lets go of the interpreter lock once for a batch. Row by row it would do so thousands of
+times a second and each time wait until the busy event loop gives the lock back: the difference
+between a commit of 2 ms and one of 400 ms.
 """
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from plugins.ingest_spool.rows import Lane, Row
+from plugins.ingest_spool.schema import transaction
 from service_core.plugin import Offer, QueueFailed
 
 WINDOW: Final = 7 * 24 * 3_600_000_000
@@ -21,24 +25,49 @@ WINDOW: Final = 7 * 24 * 3_600_000_000
 _AT_ONCE: Final = 128
 """Rows in one statement; each number up to it is prepared once and kept."""
 
-_SEEN: Final = """
-    WITH asked (place, workspace, event_id, at) AS (VALUES {rows})
-    SELECT group_concat(place) FROM asked JOIN claim USING (workspace, event_id)
-    WHERE asked.at - claim.claimed_at <= {window}
-"""
-_CLAIM: Final = """
-    INSERT INTO claim (workspace, event_id, claimed_at) VALUES {rows}
-    ON CONFLICT DO UPDATE SET claimed_at = excluded.claimed_at
-"""
-_ENQUEUE: Final = f"INSERT INTO arrival ({', '.join(Row._fields)}) VALUES {{rows}}"  # noqa: S608 - our own column names
-_COUNT: Final = """
-    INSERT INTO ledger (workspace, hour, key, channel, received, duplicate) VALUES {rows}
-    ON CONFLICT DO UPDATE SET received = received + excluded.received, duplicate = duplicate + excluded.duplicate
+_ROW: Final = ", ".join(Row._fields)
+_NEW: Final = ", ".join(f"new.{name}" for name in Row._fields)
+
+_OFFERING: Final = f"""
+    CREATE TEMP VIEW offer AS SELECT 0 AS place, {_ROW} FROM arrival;
+    CREATE TEMP TRIGGER offered INSTEAD OF INSERT ON offer BEGIN
+        INSERT INTO claim (event_id, workspace, claimed_at)
+            SELECT new.event_id, new.workspace, new.received_at WHERE new.claimed
+            ON CONFLICT DO UPDATE SET claimed_at = excluded.claimed_at
+                WHERE excluded.claimed_at - claimed_at > {WINDOW};
+        INSERT INTO arrival ({_ROW}) SELECT {_NEW} WHERE changes() = 1 OR NOT new.claimed;
+        SELECT repeated(new.place) WHERE changes() = 0;
+        INSERT INTO ledger (workspace, hour, key, channel, received, duplicate)
+            VALUES (new.workspace, new.hour, new.key, new.channel, 1, changes() = 0)
+            ON CONFLICT DO UPDATE SET received = received + 1, duplicate = duplicate + excluded.duplicate;
+    END;
+"""  # noqa: S608 - our own column names
+"""``changes()`` is the number of rows the statement before it wrote."""
+
+_COUNT_REJECTED: Final = """
+    INSERT INTO ledger (workspace, hour, key, channel, received) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET received = received + excluded.received
 """
 _REJECT: Final = """
-    INSERT INTO rejection (workspace, hour, key, channel, reason, events) VALUES {rows}
+    INSERT INTO rejection (workspace, hour, key, channel, reason, events) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET events = events + excluded.events
 """
+
+
+class Desk(sqlite3.Connection):
+    """A connection that takes offers, see `take_offers`.
+
+    Attributes:
+        repeated: places of the rows that were claimed before, told by the trigger while it runs.
+    """
+
+    repeated: list[int]
+
+    def take_offers(self) -> None:
+        """Prepare for `commit`, once."""
+        self.repeated = []
+        self.create_function("repeated", 1, self.repeated.append)
+        self.executescript(_OFFERING)
 
 
 @dataclass(slots=True)
@@ -49,7 +78,7 @@ class Batch:
     rejected: Counter[tuple[Lane, str]] = field(default_factory=Counter)
 
 
-def commit(connection: sqlite3.Connection, batch: Batch) -> list[Offer]:
+def commit(desk: Desk, batch: Batch) -> list[Offer]:
     """Make a batch durable.
 
     Returns:
@@ -58,66 +87,26 @@ def commit(connection: sqlite3.Connection, batch: Batch) -> list[Offer]:
     Raises:
         QueueFailed: nothing of the batch was kept; the connection must not be used again.
     """
-    step = "queue"
+    desk.repeated.clear()
+    single = len(batch.rows) <= _AT_ONCE and not batch.rejected
     try:
-        connection.execute("BEGIN IMMEDIATE")
-        step = "claim"
-        repeated = _repeated(connection, batch.rows)
-        fresh = [row for place, row in enumerate(batch.rows) if place not in repeated]
-        _each(connection, _CLAIM, [(r.workspace, r.event_id, r.received_at) for r in fresh if r.claimed])
-        step = "queue"
-        _each(connection, _ENQUEUE, fresh)
-        _count(connection, batch, repeated)
-        connection.execute("COMMIT")
+        with nullcontext() if single else transaction(desk):
+            for start in range(0, len(batch.rows), _AT_ONCE):
+                part = batch.rows[start : start + _AT_ONCE]
+                desk.execute(_statement(start, len(part)), list(chain.from_iterable(part)))
+            for (lane, reason), events in batch.rejected.items():
+                desk.execute(_COUNT_REJECTED, (*lane, events))
+                desk.execute(_REJECT, (*lane, reason, events))
     except (sqlite3.Error, OverflowError) as fault:
-        raise QueueFailed(step) from fault
-    return [Offer.DUPLICATE if place in repeated else Offer.QUEUED for place in range(len(batch.rows))]
+        raise QueueFailed("queue") from fault
+    outcomes = [Offer.QUEUED] * len(batch.rows)
+    for place in desk.repeated:
+        outcomes[place] = Offer.DUPLICATE
+    return outcomes
 
 
-def _repeated(connection: sqlite3.Connection, rows: Sequence[Row]) -> set[int]:
-    """Places of the rows whose event id was claimed within the window, or earlier in this batch."""
-    first: dict[tuple[bytes, str], int] = {}
-    repeated: set[int] = set()
-    for place, row in enumerate(rows):
-        if row.claimed and first.setdefault((row.workspace, row.event_id), place) != place:
-            repeated.add(place)
-    asked = [(place, *claim, rows[place].received_at) for claim, place in first.items()]
-    for part, sql in _parts(_SEEN, asked):
-        (places,) = connection.execute(sql, part).fetchone()
-        repeated.update(map(int, places.split(",")) if places else ())
-    return repeated
-
-
-def _count(connection: sqlite3.Connection, batch: Batch, repeated: set[int]) -> None:
-    """Count every received event of the batch in its lane."""
-    received: Counter[Lane] = Counter()
-    duplicate: Counter[Lane] = Counter()
-    for place, row in enumerate(batch.rows):
-        lane = Lane(row.workspace, row.hour, row.key, row.channel)
-        received[lane] += 1
-        duplicate[lane] += place in repeated
-    for (lane, _reason), events in batch.rejected.items():
-        received[lane] += events
-    _each(connection, _COUNT, [(*lane, events, duplicate[lane]) for lane, events in received.items()])
-    _each(connection, _REJECT, [(*lane, reason, n) for (lane, reason), n in batch.rejected.items()])
-
-
-def _each(connection: sqlite3.Connection, template: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    for part, sql in _parts(template, rows):
-        connection.execute(sql, part)
-
-
-def _parts(template: str, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[list[Any], str]]:
-    """The rows in handfuls: the flat values of each, and the statement with as many places."""
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE]
-        yield list(_flat(part)), _statement(template, len(part), len(part[0]))
-
-
-def _flat(rows: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    return chain.from_iterable(rows)
-
-
-def _statement(template: str, rows: int, width: int) -> str:
-    places = "(" + ",".join("?" * width) + ")"
-    return template.format(rows=",".join([places] * rows), window=WINDOW)
+@lru_cache(maxsize=1024)
+def _statement(start: int, rows: int) -> str:
+    places = ", ?" * len(Row._fields)
+    values = ", ".join(f"({place}{places})" for place in range(start, start + rows))
+    return f"INSERT INTO offer (place, {_ROW}) VALUES {values}"  # noqa: S608 - numbers and our own names

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 STEPS: Final = (
     """
@@ -52,11 +52,13 @@ STEPS: Final = (
 )
 """Step n brings the file from ``PRAGMA user_version`` n to n + 1; steps are only ever added."""
 
+_Connection = TypeVar("_Connection", bound=sqlite3.Connection)
+
 _WAL_PAGES: Final = 8_000
 """Pages of 4 KiB in the log before a commit moves them to the main file: fewer rewrites of hot pages."""
 
 
-def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def connect(path: Path, busy_seconds: float, kind: type[_Connection]) -> _Connection:
     """A connection whose every commit is on disk when it returns.
 
     It may be handed from one thread to another, but used by one at a time.
@@ -65,13 +67,19 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         sqlite3.Error: the file cannot be opened or is no spool.
     """
     connection = sqlite3.connect(
-        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=512
+        path,
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+        factory=kind,
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute("PRAGMA cache_size = -8192")
+        connection.execute("PRAGMA temp_store = MEMORY")
         _upgrade(connection)
     except BaseException:
         connection.close()

@@ -5,13 +5,12 @@ the same turn of the event loop; under load the length of a commit sets the size
 """
 
 import asyncio
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from plugins.ingest_spool.batch import Batch, commit
+from plugins.ingest_spool.batch import Batch, Desk, commit
 from plugins.ingest_spool.rows import Lane, Row
 from service_core.plugin import Offer, QueueFailed
 
@@ -29,11 +28,11 @@ class Writer:
         bound: offers that may be undecided at one time.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], bound: int) -> None:
+    def __init__(self, connect: Callable[[], Desk], bound: int) -> None:
         self._connect = connect
         self._bound = bound
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-writer")
-        self._connection: sqlite3.Connection | None = None
+        self._connection: Desk | None = None
         self._next = Batch()
         self._waiting: list[asyncio.Future[Offer]] = []
         self._committing = 0
@@ -64,7 +63,7 @@ class Writer:
         if not self._working and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(self, work: Callable[[Desk], T]) -> T:
         """Do other work on the writing thread, between two commits."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._worked, work)
 
@@ -127,7 +126,7 @@ class Writer:
         elif self._next.rejected:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
 
-    def _worked(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _worked(self, work: Callable[[Desk], T]) -> T:
         """On the thread: work with the open connection; after a fault the next work opens a new one."""
         if self._connection is None:
             self._connection = self._connect()
