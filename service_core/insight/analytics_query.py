@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 from time import perf_counter
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from service_core.insight.catalog import Catalog
 from service_core.insight.metric_values import not_measured, resolved
 from service_core.insight.ports import EventLog
 from service_core.insight.query.ordering import default_order, total_order
-from service_core.insight.query.question import BUCKET, Order, Question
+from service_core.insight.query.question import BUCKET, Order, Question, Row, Table
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.requested import (
     MOST_DIMENSIONS,
@@ -134,34 +134,41 @@ async def post_query(
     cursor = unseal(body.cursor, body.binding(who)) if body.cursor else Cursor(0, who.now)
     who = replace(who, now=cursor.asked_at)
     question, attribution = body.question(questions, models, await resolved(body.date_range, who, log))
-    before = compared_range(body.compare, question.range)
-    table, totals = await asyncio.gather(
-        questions.ask(who, replace(question, offset=cursor.offset)),
-        questions.ask(who, in_total(question)),
-    )
+    page, totals = await _read(who, questions, replace(question, offset=cursor.offset))
     form = Form(question, questions.named(question.metrics), who.workspace.currency)
-    comparison = await compared_with(before, table, form, who, questions) if before else None
-    following = Cursor(cursor.offset + len(table.rows), cursor.asked_at)
-    is_cut = table.groups > following.offset
+    before = compared_range(body.compare, question.range)
     return QueryAnswer(
         columns=form.columns(),
-        rows=[list(row.values()) for row in form.records(table.rows)]
-        if body.format == "compact"
-        else form.records(table.rows),
-        totals=form.values(totals.rows[0]),
-        comparison=comparison,
+        rows=form.arrays(page.rows) if body.format == "compact" else form.records(page.rows),
+        totals=form.values(totals),
+        comparison=await compared_with(before, page, form, who, questions) if before else None,
         meta=Meta(
             resolved=_resolved(body, question, attribution, who),
-            unavailable=not_measured(question.metrics, totals.rows[0].readings),
-            truncated=is_cut,
-            next_cursor=seal(following, body.binding(who)) if is_cut else None,
-            row_count=len(table.rows),
+            unavailable=not_measured(question.metrics, totals.readings),
+            **_following(body, who, cursor, page),
+            row_count=len(page.rows),
             complete=await questions.complete(who, question.range, question.metrics),
             data_through=await questions.watermark(who, question.metrics),
-            did_you_mean=[] if table.groups else await suggestions(who, questions, question),
+            did_you_mean=[] if page.groups else await suggestions(who, questions, question),
             query_ms=round((perf_counter() - started) * 1000),
         ),
     )
+
+
+async def _read(who: Caller, questions: Questions, question: Question) -> tuple[Table, Row]:
+    """The page and the totals; without dimensions and buckets they are one."""
+    if not question.dimensions and question.buckets is None and question.offset == 0:
+        page = await questions.ask(who, question)
+        return page, page.rows[0]
+    page, totals = await asyncio.gather(questions.ask(who, question), questions.ask(who, in_total(question)))
+    return page, totals.rows[0]
+
+
+def _following(body: QueryRequest, who: Caller, cursor: Cursor, page: Table) -> dict[str, Any]:
+    """Whether rows are left, and the cursor that leads to them."""
+    following = Cursor(cursor.offset + len(page.rows), cursor.asked_at)
+    is_cut = page.groups > following.offset
+    return {"truncated": is_cut, "next_cursor": seal(following, body.binding(who)) if is_cut else None}
 
 
 def _resolved(

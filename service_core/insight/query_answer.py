@@ -112,6 +112,10 @@ class Form:
             for row in rows
         ]
 
+    def arrays(self, rows: Iterable[Row]) -> list[list[Any]]:
+        """Rows as arrays, in the order of the columns."""
+        return [list(record.values()) for record in self.records(rows)]
+
     def values(self, row: Row) -> dict[str, float | int | None]:
         """Metric values of a row."""
         return dict(zip(self.question.metrics, shown(row, self.metrics, self.currency), strict=True))
