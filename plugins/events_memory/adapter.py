@@ -1,5 +1,6 @@
 """The event store over plain lists."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -42,13 +43,16 @@ class MemoryEvents:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
+        self._received: defaultdict[tuple[UUID, str], list[datetime]] = defaultdict(list)
         self._revoked: set[tuple[UUID, str]] = set()
 
     async def append(self, events: Sequence[Event]) -> int:
         """Store a batch; an event id received less than 7 days apart is stored once."""
         before = len(self._events)
         for event in events:
-            if not any(_repeats(event, stored) for stored in self._events):
+            received = self._received[event.workspace_id, event.event_id]
+            if all(abs(event.received_at - at) >= _REPEAT for at in received):
+                received.append(event.received_at)
                 self._events.append(event)
         return len(self._events) - before
 
@@ -137,11 +141,6 @@ class MemoryEvents:
             conversions,
             include_bots=include_bots,
         )
-
-
-def _repeats(event: Event, stored: Event) -> bool:
-    same = (event.workspace_id, event.event_id) == (stored.workspace_id, stored.event_id)
-    return same and abs(event.received_at - stored.received_at) < _REPEAT
 
 
 def _session(event: Event) -> SessionKey:

@@ -1,0 +1,79 @@
+"""Identity as a pure rule (semantics 5); every store is held to it by the kit."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.insight.orders import moment
+from service_core.insight.stitch import stitch, user_id
+from service_core.testing.generated import world
+from service_core.testing.story import Story
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def persons(events, revoked=()):
+    owners = stitch(events, revoked)
+    return {event.event_id: owners.person(event) for event in events}
+
+
+def test_a_person_is_named_by_its_strong_id_or_by_its_visitor():
+    assert user_id("u:U1") == "U1"
+    assert user_id("u:u:1") == "u:1"
+    assert user_id("v:A1") is None
+
+
+def test_an_external_id_of_two_persons_is_reported():
+    story = Story()
+    for visitor, strong in (("A1", "U1"), ("A2", "U2")):
+        story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids={"crm": "c1"})
+    assert stitch(story.events).conflicts == {"crm:c1"}
+
+
+def test_external_ids_chain_unknown_visitors_under_the_smallest():
+    story = Story()
+    for visitor, ids in (
+        ("B", {"crm": "1"}),
+        ("C", {"crm": "1", "shop": "2"}),
+        ("A", {"shop": "2"}),
+        ("D", None),
+    ):
+        story.happens("x", at="2026-03-02", visitor=visitor, external_ids=ids)
+    assert list(persons(story.events).values()) == ["v:A", "v:A", "v:A", "v:D"]
+
+
+def test_an_alias_back_and_forth_is_named_by_the_latest():
+    story = Story()
+    for hour, (previous, new) in enumerate((("U1", "U2"), ("U2", "U1"))):
+        data = {"previous_id": previous}
+        story.happens("$alias", at=f"2026-03-02T0{hour}:00", visitor=new, strong_id=new, event_data=data)
+    assert set(persons(story.events).values()) == {"u:U1"}
+
+
+@given(SEEDS)
+def test_the_order_of_arrival_does_not_matter(seed):
+    events = world(Random(seed)).story.events
+    assert persons(sorted(events, key=lambda e: e.event_id)) == persons(sorted(events, key=moment))
+
+
+@given(SEEDS)
+def test_an_event_with_a_strong_id_is_never_anonymous_and_two_never_join_without_an_alias(seed):
+    events = [e for e in world(Random(seed)).story.events if e.event_name != "$alias"]
+    found = persons(events)
+    assert all(found[e.event_id] == f"u:{e.strong_id}" for e in events if e.strong_id)
+
+
+@given(SEEDS)
+def test_without_links_every_visitor_is_its_own(seed):
+    events = world(Random(seed)).story.events
+    found = persons(events, revoked={e.event_id for e in events})
+    assert all(found[e.event_id] == f"v:{e.visitor_id}" for e in events if not e.strong_id)
+
+
+@given(SEEDS)
+def test_bots_change_nobody_else(seed):
+    events = world(Random(seed)).story.events
+    people = [e for e in events if not e.is_bot]
+    together = persons(events)
+    assert persons(people) == {e.event_id: together[e.event_id] for e in people}
