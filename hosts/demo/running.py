@@ -42,14 +42,17 @@ def running_service(config: Path, api: str, ingest: str) -> Iterator[Running]:
         ingest,
     ]
     log = config.parent / "serve.log"
-    with log.open("wb") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)  # noqa: S603 - our own command
-    try:
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 - our own command
+    ):
         assert process.stdout is not None
-        said = dict(line.split() for line in (process.stdout.readline(), process.stdout.readline()) if line)
-        if set(said) != {"api", "ingest"}:
-            raise StartupError(f"The service did not start: {log.read_text().strip()}")
-        yield Running(said["api"], said["ingest"])
-    finally:
-        process.terminate()
-        process.wait()
+        try:
+            said = dict(
+                line.split() for line in (process.stdout.readline(), process.stdout.readline()) if line
+            )
+            if set(said) != {"api", "ingest"}:
+                raise StartupError(f"The service did not start: {log.read_text().strip()}")
+            yield Running(said["api"], said["ingest"])
+        finally:
+            process.terminate()

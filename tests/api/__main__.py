@@ -12,8 +12,8 @@ from pathlib import Path
 
 from hosts.cli.options import SETTINGS_FILE
 from hosts.cli.setup import found
-from hosts.composition.load import load_settings
 from hosts.composition.compose import compose
+from hosts.composition.load import load_settings
 from hosts.demo.running import running_service
 from service_core.access.keys import mint_key
 from service_core.kernel.clock import system_clock

@@ -1,0 +1,78 @@
+"""What the documents say is true: their commands run, their links lead somewhere, reference pages are fresh."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.reference.pages import reference
+from tests.e2e.conftest import ROOT, touchpoint
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "plugins").glob("*/README.md"),
+    ]
+)
+EXAMPLES = [
+    pytest.param(block, id=f"{page.relative_to(ROOT)}:{number}")
+    for page in PAGES
+    for number, block in enumerate(
+        re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs_and_is_answered(example, deployment):
+    environment = os.environ | {
+        "API": deployment.running.api,
+        "INGEST": deployment.running.ingest,
+        "AGENT_KEY": deployment.agent_key,
+        "WRITE_KEY": deployment.write_key,
+    }
+    done = subprocess.run(
+        ["bash", "-euc", example], capture_output=True, text=True, env=environment, check=False, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer.get("success", True) or answer["error"] == "Duplicate event detected"
+    assert "code" not in answer
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", text):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("name", sorted(reference(installed())))
+def test_a_reference_page_is_what_the_declarations_say(name):
+    page = ROOT / "docs" / "reference" / name
+    assert page.read_text() == reference(installed())[name], "run `touchpoint docs --write`"
+
+
+def test_continuous_integration_runs_the_command_of_the_readme():
+    command = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
+    assert f"```\n{command}\n```" in (ROOT / "README.md").read_text()
+
+
+def test_the_demo_shows_numbers_a_chart_and_a_page():
+    said = touchpoint("demo", "--exit", "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0")
+    for part in ("Visitors", "Page views per hour", "google.com", "/app/#key=dk_agent_"):
+        assert part in said
+    assert re.search("[▁▂▃▄▅▆▇█]{5}", said)
+
+
+def test_changelog_fragments_are_named_for_what_they_are():
+    for fragment in Path(ROOT / "docs" / "changelog.d").glob("*"):
+        assert re.fullmatch(r"[a-z0-9-]+\.(feature|change|fix)\.md", fragment.name), fragment.name

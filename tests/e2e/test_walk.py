@@ -1,0 +1,141 @@
+"""Real traffic through the whole house: imported, counted, asked for, and still there after a kill."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from hosts.demo.running import Running
+from tests.e2e.conftest import LOG, Deployment, touchpoint, until
+
+pytestmark = pytest.mark.xdist_group("e2e")
+
+RECENT = {
+    "start_date": (datetime.now(UTC) - timedelta(days=6)).date().isoformat(),
+    "end_date": (datetime.now(UTC) + timedelta(days=1)).date().isoformat(),
+}
+PAGE = re.compile(r'"GET (?P<path>[^ ?"]+)[^"]*" (?P<status>[23]\d\d) ')
+
+
+def page_requests() -> int:
+    """Counted by a second, simpler reading of the log: answered GETs of what is no file and no feed."""
+    count = 0
+    for line in gzip.decompress(LOG.read_bytes()).decode(errors="replace").splitlines():
+        found = PAGE.search(line)
+        if not found:
+            continue
+        path = found["path"]
+        suffix = re.search(r"\.([A-Za-z][A-Za-z0-9]{0,5})$", path)
+        file = suffix and suffix[1].lower() not in {"html", "htm", "xhtml", "shtml", "php", "cgi", "md"}
+        feed = re.search(r"/(rss|atom|feeds?)/?$", path)
+        count += not file and not feed
+    return count
+
+
+def test_every_page_request_of_the_log_is_a_page_view(deployment):
+    status, rows = deployment.get("/v1/events", event_name="pageview", limit=1, include_bots="true", **RECENT)
+    assert status == 200
+    assert rows["total_count"] == page_requests()
+    _, answer = deployment.get("/v1/overview", include_bots="true", **RECENT)
+    assert sum(bucket["pageviews"] for bucket in answer["time_series"]) == answer["pageviews_total"]
+
+
+def test_crawlers_are_kept_and_left_out(deployment):
+    _, people = deployment.get("/v1/overview", **RECENT)
+    _, everyone = deployment.get("/v1/overview", include_bots="true", **RECENT)
+    assert 0 < people["visitors_total"] < everyone["visitors_total"]
+    assert people["visitors_total"] <= people["sessions_total"] <= people["pageviews_total"]
+    assert people["complete"]
+
+
+def test_breakdowns_say_where_they_came_from(deployment):
+    _, referrers = deployment.get("/v1/traffic", type="referrer", limit=100, **RECENT)
+    names = [row["name"] for row in referrers["data"]]
+    assert names[:2] == ["(direct)", "google.com"]
+    assert "semicomplete.com" not in names
+    _, systems = deployment.get("/v1/devices", type="os", **RECENT)
+    assert {"Windows", "Linux", "macOS"} <= {row["name"] for row in systems["data"]}
+
+
+def test_importing_a_file_again_adds_nothing(deployment):
+    before = deployment.get("/v1/overview", include_bots="true", **RECENT)[1]["pageviews_total"]
+    said = touchpoint("import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config))
+    assert "brought in before" in said
+    (deployment.config.parent / "imports.json").unlink()
+    said = touchpoint("import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config))
+    assert "duplicate" in said
+    assert deployment.get("/v1/overview", include_bots="true", **RECENT)[1]["pageviews_total"] == before
+
+
+def test_an_acknowledged_event_is_seen_within_two_seconds(deployment):
+    body = {"event": "signup", "user_id": "u-walk", "event_id": "walk-1"}
+    assert deployment.track(**body)[1]["success"]
+    sent = time.monotonic()
+    until(lambda: "signup" in deployment.get("/v1/event-names")[1]["event_names"])
+    assert time.monotonic() - sent < 2
+    assert deployment.track(**body)[1] == {
+        "success": False, "error": "Duplicate event detected", "event_id": "walk-1"
+    }  # fmt: skip
+
+
+def test_the_ledger_accounts_for_every_event(deployment):
+    today = datetime.now(UTC).date().isoformat()
+    ledger = until(
+        lambda: (
+            (answer := deployment.get("/v1/ledger", start_date=today, end_date=today)[1])["totals"][
+                "in_flight"
+            ]
+            == 0
+            and answer
+        )
+    )
+    assert ledger["balanced"]
+    totals = ledger["totals"]
+    assert totals["received"] == totals["stored"] + totals["duplicate"] + totals["rejected"]
+
+
+def test_a_revoked_key_is_refused_at_once(deployment):
+    made = touchpoint("key", "create", "--json", "--config", str(deployment.config))
+    key, key_id = re.search(r'"key": "([^"]+)"', made)[1], re.search(r'"id": "([^"]+)"', made)[1]
+    assert deployment.get("/v1/workspace", key=key)[0] == 200
+    touchpoint("key", "revoke", key_id, "--config", str(deployment.config))
+    assert deployment.get("/v1/workspace", key=key)[0] == 401
+
+
+def test_a_second_service_on_the_folder_says_why_it_does_not_start(deployment):
+    second = subprocess.run(
+        [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config), "--api", "127.0.0.1:0"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert second.returncode == 2
+    assert "Another process serves" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path):
+    said = json.loads(touchpoint("init", str(tmp_path / "data"), "--json"))
+    alive = Deployment(Path(said["config"]), said["write_key"], said["agent_key"])
+    with started(alive) as process:
+        sent = [alive.track(event="page_view", anonymous_id=f"a{n}", event_id=f"e{n}") for n in range(50)]
+        process.kill()
+    assert all(answer["success"] for _, answer in sent)
+    with started(alive) as process:
+        until(lambda: alive.get("/v1/overview", **RECENT)[1]["pageviews_total"] == len(sent))
+        assert alive.track(event="page_view", anonymous_id="a1", event_id="e1")[1]["success"] is False
+        process.terminate()
+
+
+@contextmanager
+def started(deployment):
+    command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config)]
+    command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        deployment.running = Running(*(process.stdout.readline().split()[1] for _ in range(2)))
+        yield process
