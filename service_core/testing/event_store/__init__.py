@@ -22,7 +22,7 @@ from service_core.testing.event_store.log import Log
 from service_core.testing.event_store.standard import Standard
 from service_core.testing.event_store.writing import Writing
 
-__all__ = ["EventStoreConformance", "Store"]
+__all__ = ("EventStoreConformance", "Store")
 
 
 class EventStoreConformance(
