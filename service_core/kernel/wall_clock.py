@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _SECOND = timedelta(seconds=1)
+_NOTHING = timedelta(0)
 
 
 def to_utc(local: datetime, zone: ZoneInfo) -> datetime:
@@ -15,10 +16,12 @@ def to_utc(local: datetime, zone: ZoneInfo) -> datetime:
 
     A skipped wall-clock time becomes the instant at which the clock jumped over it.
     """
-    instant = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
-    if instant.astimezone(zone).replace(tzinfo=None) == local:
+    aware = local.replace(tzinfo=zone, fold=0)
+    before, after = aware.utcoffset() or _NOTHING, aware.replace(fold=1).utcoffset() or _NOTHING
+    instant = (local - before).replace(tzinfo=UTC)
+    if before >= after:
         return instant
-    return _change(local.replace(tzinfo=zone, fold=1).astimezone(UTC) - _SECOND, instant, zone)
+    return _change((local - after).replace(tzinfo=UTC) - _SECOND, instant, zone)
 
 
 def day_start(day: date, zone: ZoneInfo) -> datetime:

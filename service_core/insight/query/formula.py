@@ -1,8 +1,9 @@
 """Composites from leaf values, exactly: rounding comes last (semantics 17, contract 2.8)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from operator import sub
+from typing import Final, TypeAlias
 
 from service_core.insight.catalog import Metric, MetricUnit
 from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Op, Predicate, Ratio, Relation
@@ -10,16 +11,23 @@ from service_core.insight.rounding import decimal
 from service_core.kernel.money import to_major
 from service_core.kernel.reading import Measured, Number, Reading, Reason, Unavailable, combine
 
+_MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _MONEY_COLUMNS: Final = frozenset({"amount", "refunded"})
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _USUAL_DECIMALS: Final = 6
 
-Values = Mapping[Leaf | DailyMean, Number]
-"""What the sources found for one row; a leaf nobody found anything for is 0."""
+Atom: TypeAlias = Leaf | DailyMean
+"""A part of a measure that a source is asked for."""
+
+Values: TypeAlias = Sequence[Number | None]
+"""What was found for the atoms of one row, each in its slot; None for a mean over no day."""
+
+Reader: TypeAlias = Callable[[Values], Reading]
+"""The value of a measure in one row."""
 
 
-def atoms(measure: Measure) -> Iterator[Leaf | DailyMean]:
+def atoms(measure: Measure) -> Iterator[Atom]:
     """The parts of a measure that a source is asked for."""
     if isinstance(measure, Ratio):
         yield from (*atoms(measure.numerator), *atoms(measure.denominator))
@@ -29,7 +37,7 @@ def atoms(measure: Measure) -> Iterator[Leaf | DailyMean]:
         yield measure
 
 
-def leaf_of(atom: Leaf | DailyMean) -> Leaf:
+def leaf_of(atom: Atom) -> Leaf:
     """The leaf an atom is made of."""
     return atom.leaf if isinstance(atom, DailyMean) else atom
 
@@ -42,26 +50,43 @@ def foreign(leaf: Leaf, currency: str) -> Leaf | None:
     return Leaf(leaf.of, where=(*leaf.where, *conditions))
 
 
-def read(measure: Measure, values: Values, currency: str) -> Reading:
-    """The value of a measure in one row.
+def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader:
+    """How to compute a measure; an atom without a slot is 0, as no row meets its conditions.
 
     Sums over money in a foreign currency are unavailable without a rate, never partial (semantics 10.7).
     """
     if isinstance(measure, Difference):
-        return combine(
-            lambda a, b: a - b,
-            read(measure.minuend, values, currency),
-            read(measure.subtrahend, values, currency),
-        )
+        return _combined(sub, measure.minuend, measure.subtrahend, slots, currency)
     if isinstance(measure, Ratio):
-        parts = read(measure.numerator, values, currency), read(measure.denominator, values, currency)
-        return combine(_quotient(measure), *parts)
+        return _combined(_quotient(measure), measure.numerator, measure.denominator, slots, currency)
+    slot = slots.get(measure)
+    if slot is None:
+        nothing = Measured(None if isinstance(measure, DailyMean) else 0)
+        return lambda _: nothing
     if isinstance(measure, DailyMean):
-        return Measured(values.get(measure))
-    others = foreign(measure, currency)
-    if others is not None and values.get(others):
-        return Unavailable(Reason.MISSING_FX_RATE)
-    return Measured(_scaled(measure, values.get(measure, 0)))
+        return lambda values: Measured(values[slot])
+    return _of_leaf(measure, slot, slots, currency)
+
+
+def _of_leaf(leaf: Leaf, slot: int, slots: Mapping[Atom, int], currency: str) -> Reader:
+    others = foreign(leaf, currency)
+    if others is not None:
+        unknown = slots[others]
+        return lambda values: _MISSING_RATE if values[unknown] else Measured(values[slot])
+    if (leaf.of, leaf.column) == (Relation.CREDITS, "credit"):
+        return lambda values: Measured(Fraction(values[slot] or 0) / _MILLION)
+    return lambda values: Measured(values[slot])
+
+
+def _combined(
+    how: Callable[[Number, Number], Number | None],
+    left: Measure,
+    right: Measure,
+    slots: Mapping[Atom, int],
+    currency: str,
+) -> Reader:
+    first, second = reader(left, slots, currency), reader(right, slots, currency)
+    return lambda values: combine(how, first(values), second(values))
 
 
 def _quotient(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
@@ -74,16 +99,13 @@ def _quotient(ratio: Ratio) -> Callable[[Number, Number], Number | None]:
     return divide
 
 
-def _scaled(leaf: Leaf, value: Number) -> Number:
-    """Credits are counted in millionths of a conversion."""
-    return Fraction(value) / _MILLION if (leaf.of, leaf.column) == (Relation.CREDITS, "credit") else value
-
-
 def rounded(reading: Reading, metric: Metric, currency: str) -> float | None:
     """The JSON number of a reading, rounded half-even once; None for what is not known."""
     if isinstance(reading, Unavailable) or reading.value is None:
         return None
     value = reading.value
+    if metric.unit is MetricUnit.COUNT and isinstance(value, int):
+        return value
     if metric.unit in (MetricUnit.CURRENCY, MetricUnit.CURRENCY_PER_UNIT):
         return float(to_major(round(value), currency))
     if metric.unit is MetricUnit.COUNT and Fraction(value).denominator == 1:

@@ -12,7 +12,7 @@ from service_core.access.model import Caller
 from service_core.insight.attribution.choose import InsufficientData
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.measures import Relation
-from service_core.insight.query.formula import atoms, leaf_of, read
+from service_core.insight.query.formula import atoms, leaf_of, reader
 from service_core.insight.query.question import Question, Table
 from service_core.insight.query.run import Run
 from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
@@ -66,7 +66,7 @@ class Questions:
         """The readings of a row no fact was found for."""
         reasons = await self.reasons(who, ids)
         return tuple(
-            Unavailable(reasons[metric.id]) if metric.id in reasons else read(metric.measure, {}, "")
+            Unavailable(reasons[metric.id]) if metric.id in reasons else reader(metric.measure, {}, "")(())
             for metric in self.named(ids)
         )
 

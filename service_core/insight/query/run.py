@@ -6,31 +6,27 @@ here. Either way a value is the same: it is computed from the same leaves.
 
 import asyncio
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from itertools import chain, pairwise
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any
 
 from service_core.access.model import Caller
 from service_core.insight.catalog import Catalog, Metric
-from service_core.insight.measures import DailyMean, Leaf, Relation
+from service_core.insight.measures import Leaf, Relation
 from service_core.insight.ports import Grid, Sort
-from service_core.insight.query.formula import read
+from service_core.insight.query.formula import Atom, Reader, reader
 from service_core.insight.query.ordering import ordered
 from service_core.insight.query.parts import Part, Split, as_sent, plan_of, split
 from service_core.insight.query.question import BUCKET, Question, Row, Table
 from service_core.insight.query.sources import Source
+from service_core.insight.query.tally import Tally
 from service_core.kernel.ranges import Buckets, Span, Unit
-from service_core.kernel.reading import Number, Reading, Reason, Unavailable
+from service_core.kernel.reading import Number, Reason, Unavailable
 from service_core.kernel.series import cover
-
-Key: TypeAlias = tuple[datetime | None, tuple[str, ...]]
-"""Bucket and labels of a row."""
-
-Found: TypeAlias = dict[Key, dict[Leaf | DailyMean, Number]]
 
 
 @dataclass
@@ -91,9 +87,11 @@ class Run:
                 offset=question.offset,
             )
         )
+        tally = Tally([part])
+        self._count(tally, part, grid)
         sums = dict(zip(grid.leaves, grid.sums, strict=True))
-        added = {atom: _exact(sums[leaf]) for atom, leaf in part.sent.items()}
-        return Table(self._rows(self._found(part, grid)), grid.groups, self._sums(added))
+        added = {atom: sums[leaf] for atom, leaf in part.sent.items()}
+        return Table(tuple(self._rows(tally)), grid.groups, self._sums(added))
 
     def _sorts(self, part: Part) -> tuple[Sort, ...]:
         dimensions = [self.question.dimensions[position] for position in part.present]
@@ -108,85 +106,82 @@ class Run:
         )
 
     async def _joined(self, parts: Split) -> Table:
-        answers = await asyncio.gather(*(self._asked(part) for part in parts.parts))
-        found: Found = defaultdict(dict)
-        added: dict[Leaf | DailyMean, Number] = defaultdict(int)
-        for key, values in chain.from_iterable(answer.items() for answer in answers):
-            found[key].update(values)
-            for atom, value in values.items():
-                added[atom] += value
-        self._fill(found)
-        rows = ordered(self._rows(found), self.question)
+        tally = Tally(parts.parts)
+        await asyncio.gather(*(self._asked(part, tally) for part in parts.parts if not part.daily))
+        self._fill(tally)
+        await asyncio.gather(*(self._day_by_day(part, tally) for part in parts.parts if part.daily))
+        rows = ordered(self._rows(tally), self.question)
         end = None if self.question.limit is None else self.question.offset + self.question.limit
-        return Table(tuple(rows[self.question.offset : end]), len(rows), self._sums(added))
+        return Table(tuple(rows[self.question.offset : end]), len(rows), self._sums(tally.sums()))
 
-    def _fill(self, found: Found) -> None:
+    def _fill(self, tally: Tally) -> None:
         """Without dimensions nothing is left out: every bucket is there, and the total is."""
         if self.question.dimensions:
             return
         for start in self.question.buckets.starts if self.question.buckets else (None,):
-            found.setdefault((start, ()), {})
+            tally.row((start, ()))
 
-    async def _asked(self, part: Part) -> Found:
-        if part.daily:
-            return await self._day_by_day(part)
-        return self._found(
-            part, await part.source.aggregate(plan_of(part, self.question, self.catalog, self.who))
+    async def _asked(self, part: Part, tally: Tally) -> None:
+        self._count(
+            tally, part, await part.source.aggregate(plan_of(part, self.question, self.catalog, self.who))
         )
 
-    async def _day_by_day(self, part: Part) -> Found:
+    async def _day_by_day(self, part: Part, tally: Tally) -> None:
         """Means over the full local days of the range, or of each bucket (stickiness)."""
         days = _full_days(self.question)
         if not days.starts:
-            return {}
+            return
         span = Span(days.starts[0], days.end)
         daily = replace(self.question, range=replace(self.question.range, span=span), buckets=days)
-        grid = await part.source.aggregate(plan_of(part, daily, self.catalog, self.who))
-        buckets = [_bucket_of(start, self.question.buckets) for start in days.starts]
-        sums: Found = defaultdict(lambda: defaultdict(int))
-        for (day, labels), values in self._found(part, grid, bucketed=True).items():
+        by_day = Tally([part])
+        self._count(
+            by_day,
+            part,
+            await part.source.aggregate(plan_of(part, daily, self.catalog, self.who)),
+            bucketed=True,
+        )
+        slots = [tally.slots[atom] for atom in part.sent]
+        days_of = Counter(_bucket_of(start, self.question.buckets) for start in days.starts)
+        for (day, labels), values in by_day.rows.items():
             bucket = _bucket_of(day or span.start, self.question.buckets)
-            for atom, value in values.items():
-                sums[bucket, labels][atom] += value
-        return {
-            (bucket, labels): {atom: Fraction(value, buckets.count(bucket)) for atom, value in values.items()}
-            for (bucket, labels), values in sums.items()
-        }
+            tally.add((bucket, labels), slots, [Fraction(value or 0, days_of[bucket]) for value in values])
+        for (bucket, _), row in tally.rows.items():
+            for slot in slots:
+                row[slot] = row[slot] or (0 if days_of[bucket] else None)
 
-    def _found(self, part: Part, grid: Grid, *, bucketed: bool | None = None) -> Found:
+    def _count(self, tally: Tally, part: Part, grid: Grid, *, bucketed: bool | None = None) -> None:
         lead = (self.question.buckets is not None) if bucketed is None else bucketed
-        found: Found = defaultdict(lambda: defaultdict(int))
+        width = lead + len(part.present)
+        slots = [tally.slots[atom] for atom in part.sent]
+        columns = [width + grid.leaves.index(leaf) for leaf in part.sent.values()]
         for row in grid.rows:
-            values = dict(zip(grid.leaves, row[lead + len(part.present) :], strict=True))
-            group = found[row[0] if lead else None, self._labels(part, row[lead:])]
-            for atom, leaf in part.sent.items():
-                group[atom] += _exact(values[leaf])
-        return found
+            key = (row[0] if lead else None, self._labels(part, row[lead:width]))
+            tally.add(key, slots, [row[column] for column in columns])
 
     def _labels(self, part: Part, values: Sequence[Any]) -> tuple[str, ...]:
-        by_position = dict(zip(part.present, values, strict=False))
+        by_position = dict(zip(part.present, values, strict=True))
         dimensions = (self.catalog.dimensions[id_] for id_ in self.question.dimensions)
         return tuple(d.label_of(by_position.get(i)) for i, d in enumerate(dimensions))
 
-    def _rows(self, found: Found) -> tuple[Row, ...]:
-        return tuple(
-            Row(bucket, labels, tuple(self._reading(metric, values) for metric in self._metrics))
-            for (bucket, labels), values in found.items()
-        )
+    def _rows(self, tally: Tally) -> Iterator[Row]:
+        readers = [self._reader(metric, tally) for metric in self._metrics]
+        for (bucket, labels), values in tally.rows.items():
+            yield Row(bucket, labels, tuple([read(values) for read in readers]))
 
-    def _reading(self, metric: Metric, values: Mapping[Leaf | DailyMean, Number]) -> Reading:
+    def _reader(self, metric: Metric, tally: Tally) -> Reader:
         if metric.id in self.reasons:
-            return Unavailable(self.reasons[metric.id])
-        return read(metric.measure, values, self.who.workspace.currency)
+            unavailable = Unavailable(self.reasons[metric.id])
+            return lambda _: unavailable
+        return reader(metric.measure, tally.slots, self.who.workspace.currency)
 
-    def _sums(self, added: Mapping[Leaf | DailyMean, Number]) -> tuple[Number | None, ...]:
+    def _sums(self, added: Mapping[Atom, float | Fraction]) -> tuple[Number | None, ...]:
         return tuple(
             _exact(added.get(metric.measure, 0)) if isinstance(metric.measure, Leaf) else None
             for metric in self._metrics
         )
 
 
-def _exact(value: Number | float) -> Number:
+def _exact(value: float | Fraction) -> Number:
     return Fraction(value) if isinstance(value, float) else value
 
 

@@ -258,3 +258,9 @@ async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
     }
     values = [row["bounce_rate"] for row in (await shop.query(plan))["rows"]]
     assert values == [0.0, 0.5, 1.0, None, None, None, None]
+
+
+async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(shop):
+    plan = {"metrics": ["stickiness"], "interval": "day"}
+    values = [row["stickiness"] for row in (await shop.query(plan))["rows"]]
+    assert values == [1.0, 0.666667, 0.0, 0.0, 0.333333, 0.333333, 0.0]
