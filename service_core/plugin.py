@@ -148,3 +148,4 @@ from service_core.kernel.ranges import Buckets as Buckets
 from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
+from service_core.kernel.sharing import Shared as Shared

@@ -2,4 +2,6 @@
 
 import pytest
 
-pytest.register_assert_rewrite("service_core.testing.event_store")
+pytest.register_assert_rewrite(
+    "service_core.testing.event_store", "service_core.testing.limiter", "service_core.testing.queue"
+)

@@ -1,0 +1,22 @@
+"""The ingest queue on a Redis stream, for several ingest hosts and consumers: ``redis://host:6379/0``."""
+
+from collections.abc import Iterable
+
+from plugins.ingest_redis.settings import IngestRedisSettings
+from service_core.plugin import Adapter, IngestQueue, hook
+
+
+def _open(settings: IngestRedisSettings) -> IngestQueue:
+    from plugins.ingest_redis.adapter import RedisQueue
+
+    return RedisQueue(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The queue for several machines, plain and over TLS."""
+    summary = "Durable ingest queue on a Redis or Valkey stream, shared by ingest hosts and consumers."
+    return [
+        Adapter(port="queue", scheme=scheme, open=_open, settings=IngestRedisSettings, summary=summary)
+        for scheme in ("redis", "rediss")
+    ]

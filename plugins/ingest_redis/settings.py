@@ -1,0 +1,41 @@
+"""What the URL says: ``redis://user:password@host:6379/0?bound=1000000``."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from service_core.plugin import AdapterSettings
+
+
+class IngestRedisSettings(AdapterSettings):
+    """Settings of the queue in Redis; the path is the number of the database, ``rediss`` is TLS."""
+
+    prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
+    bound: int = Field(
+        1_000_000, ge=1, description="Events that may wait in the stream; beyond it an event is refused."
+    )
+    gather: int = Field(
+        4_096, ge=1, description="Events one process may hold undecided; beyond it one is refused at once."
+    )
+    patience_seconds: float = Field(
+        1.5, gt=0, le=5, description="How long an offer may take before it is refused."
+    )
+    reclaim_seconds: float = Field(
+        10, gt=0, description="After this time the batch of a consumer that fell silent goes to another."
+    )
+    fsync: Literal["always", "everysec"] = Field(
+        "always", description="What the server must do at least before it answers; checked at the start."
+    )
+
+    @property
+    def database(self) -> int:
+        """Number of the database."""
+        return int(self.path.name) if self.path is not None else 0
+
+    @model_validator(mode="after")
+    def _names_a_server(self) -> Self:
+        if self.host is None:
+            raise ValueError("name a server, as in redis://localhost:6379/0")
+        if self.path is not None and not str(self.path).removeprefix("/").isdecimal():
+            raise ValueError("the path is the number of a database, as in redis://localhost:6379/0")
+        return self

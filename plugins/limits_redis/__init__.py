@@ -1,0 +1,22 @@
+"""Budgets counted in Redis, shared by every process: ``limits.store = "redis://host:6379/0"``."""
+
+from collections.abc import Iterable
+
+from plugins.limits_redis.settings import LimitsRedisSettings
+from service_core.plugin import Adapter, RateLimiter, hook
+
+
+def _open(settings: LimitsRedisSettings) -> RateLimiter:
+    from plugins.limits_redis.adapter import RedisLimiter
+
+    return RedisLimiter(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for several processes, plain and over TLS."""
+    summary = "Budgets counted in Redis or Valkey, shared by every process of a deployment."
+    return [
+        Adapter(port="limits", scheme=scheme, open=_open, settings=LimitsRedisSettings, summary=summary)
+        for scheme in ("redis", "rediss")
+    ]

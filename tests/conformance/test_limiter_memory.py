@@ -1,0 +1,12 @@
+"""Counters in memory pass the kit of the limiter."""
+
+import pytest
+
+from plugins.limits_memory.adapter import MemoryLimiter
+from service_core.testing.limiter import RateLimiterConformance
+
+
+class TestMemory(RateLimiterConformance):
+    @pytest.fixture
+    def limiter(self):
+        return MemoryLimiter(capacity=1000)

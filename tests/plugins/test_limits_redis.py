@@ -1,0 +1,144 @@
+"""Budgets in Redis: one count for all processes, and a quick, honest word when the server is away."""
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+
+from plugins.limits_redis.adapter import RedisLimiter
+from plugins.limits_redis.breaker import Breaker
+from service_core.access.ports import LimiterDown
+from service_core.extension import load
+from service_core.kernel.errors import StartupError
+
+REGISTRY = load()
+
+
+@asynccontextmanager
+async def limiter(url, folder, query="patience_seconds=5"):
+    opened = REGISTRY.open("limits", f"{url}/0?{query}", folder=folder)
+    try:
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+async def test_two_processes_count_together_and_a_restart_of_one_resets_nothing(redis_url, tmp_path):
+    key = f"{tmp_path}:shared"
+    async with limiter(redis_url, tmp_path) as one, limiter(redis_url, tmp_path) as two:
+        answers = await asyncio.gather(
+            *(process.spend(key, 50, 86_400) for _ in range(50) for process in (one, two))
+        )
+    assert sum(allowance.allowed for allowance in answers) == 50
+    async with limiter(redis_url, tmp_path) as again:
+        assert not (await again.spend(key, 50, 86_400)).allowed
+
+
+async def test_deployments_with_prefixes_of_their_own_count_apart(redis_url, tmp_path):
+    key = f"{tmp_path}:apart"
+    async with (
+        limiter(redis_url, tmp_path, "prefix=a") as one,
+        limiter(redis_url, tmp_path, "prefix=b") as two,
+    ):
+        assert (await one.spend(key, 1, 86_400)).allowed
+        assert (await two.spend(key, 1, 86_400)).allowed
+
+
+async def test_a_counter_is_gone_when_its_window_is_over(redis_server, tmp_path):
+    async with limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(10):
+        await opened.spend("key", 5, 1)
+        while redis_server.ask("DBSIZE") != ":0":  # noqa: ASYNC110 - another process changes it
+            await asyncio.sleep(0.05)
+
+
+async def test_a_server_that_forgot_the_script_is_told_again(redis_server, tmp_path):
+    async with limiter(redis_server.url, tmp_path) as opened:
+        await opened.spend("key", 5, 86_400)
+        assert redis_server.ask("SCRIPT", "FLUSH") == "+OK"
+        assert (await opened.spend("key", 5, 86_400)).remaining == 3
+
+
+async def test_nobody_listening_is_told_at_once(tmp_path):
+    async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(1):
+        for _ in range(20):
+            with pytest.raises(LimiterDown):
+                await opened.spend("key", 5, 60)
+
+
+async def test_a_server_that_hangs_costs_three_callers_a_quarter_second_and_the_next_ones_nothing(
+    redis_server, tmp_path
+):
+    async with limiter(redis_server.url, tmp_path, "patience_seconds=0.25") as opened:
+        await opened.spend("key", 5, 86_400)
+        redis_server.hang()
+        waited = []
+        for _ in range(20):
+            started = time.monotonic()
+            with pytest.raises(LimiterDown):
+                await opened.spend("key", 5, 86_400)
+            waited.append(time.monotonic() - started)
+        assert max(waited) < 1
+        assert sum(wait > 0.1 for wait in waited) <= 4
+        redis_server.go_on()
+        async with asyncio.timeout(5):
+            while not await passes(opened):  # noqa: ASYNC110 - another process changes it
+                await asyncio.sleep(0.05)
+
+
+async def passes(opened: RedisLimiter) -> bool:
+    try:
+        return (await opened.spend("after", 1_000_000, 86_400)).allowed
+    except LimiterDown:
+        return False
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis:///relative",
+        "redis://localhost/name",
+        "redis://localhost/0?patience_seconds=0",
+        "redis://localhost/0?size=5",
+    ],
+)
+def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
+    with pytest.raises(StartupError):
+        REGISTRY.open("limits", url, folder=tmp_path)
+
+
+def test_a_url_may_ask_for_tls_and_name_a_user(tmp_path):
+    opened = REGISTRY.open("limits", "rediss://ann:secret@redis.example:6390/3", folder=tmp_path)
+    options = opened._redis.connection_pool.connection_kwargs
+    assert (options["host"], options["port"], options["db"], options["username"]) == (
+        "redis.example",
+        6390,
+        3,
+        "ann",
+    )
+    assert opened._redis.connection_pool.connection_class.__name__ == "SSLConnection"
+
+
+def test_the_circuit_opens_with_the_third_failure_and_lets_one_try_through_each_second():
+    now = 100.0
+    breaker = Breaker(lambda: now)
+    for _ in range(3):
+        assert breaker.may_try()
+        breaker.failed()
+    assert not breaker.may_try()
+    now += 1
+    assert [breaker.may_try() for _ in range(3)] == [True, False, False]
+    breaker.failed()
+    now += 1
+    assert breaker.may_try()
+    breaker.succeeded()
+    assert all(breaker.may_try() for _ in range(3))
+
+
+def test_a_success_between_failures_keeps_the_circuit_closed():
+    breaker = Breaker(lambda: 0.0)
+    for _ in range(10):
+        breaker.failed()
+        breaker.failed()
+        breaker.succeeded()
+    assert breaker.may_try()
