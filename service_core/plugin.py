@@ -131,6 +131,7 @@ from service_core.intake.ports import Devices as Devices
 from service_core.intake.ports import Domains as Domains
 from service_core.intake.ports import EventStore as EventStore
 from service_core.intake.ports import Geo as Geo
+from service_core.intake.ports import IngestQueue as IngestQueue
 from service_core.intake.ports import Offer as Offer
 from service_core.intake.ports import Place as Place
 from service_core.intake.ports import QueueFailed as QueueFailed
