@@ -47,7 +47,10 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
     429: frozenset({"rate_limited", "mutation_rate_limited", "too_many_exports", "signup_rate_limited"}),
     500: frozenset({"internal_error"}),
     503: frozenset(
-        {"limiter_unavailable", "data_unverified", "ads_unavailable", "query_timeout", "queue_unavailable"}
+        {
+            "limiter_unavailable", "data_unverified", "ads_unavailable", "query_timeout",
+            "queue_unavailable", "checkout_unavailable", "mail_unavailable",
+        }
     ),
 }  # fmt: skip
 """Status -> the codes that may stand in its body (contract 15.2)."""

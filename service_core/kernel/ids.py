@@ -15,6 +15,9 @@ from uuid import UUID
 
 AGENT_TOKEN: Final = re.compile(r"dk_agent_[A-Za-z0-9_-]{43}")
 WRITE_KEY: Final = re.compile(r"dk_[0-9a-f]{32}")
+SIGNUP_SECRET: Final = re.compile(r"dl_signup_[A-Za-z0-9_-]{43}")
+ACCESS_TOKEN: Final = re.compile(r"oat_[A-Za-z0-9_-]{43}")
+ONE_TIME_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
 
@@ -33,9 +36,29 @@ def new_public_id() -> str:
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(12))
 
 
+def new_token(prefix: str = "") -> str:
+    """A secret of 32 random bytes: ``prefix`` and 43 base64url characters."""
+    return prefix + base64url(secrets.token_bytes(32))
+
+
+def base64url(data: bytes) -> str:
+    """Bytes in base64url, without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
 def new_agent_token() -> str:
     """Token of an Agent key or named key: ``dk_agent_`` and 43 base64url characters."""
-    return "dk_agent_" + base64.urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
+    return new_token("dk_agent_")
+
+
+def new_signup_secret() -> str:
+    """Secret of a signup: ``dl_signup_`` and 43 base64url characters."""
+    return new_token("dl_signup_")
+
+
+def new_access_token() -> str:
+    """OAuth access token: ``oat_`` and 43 base64url characters."""
+    return new_token("oat_")
 
 
 def new_write_key() -> str:

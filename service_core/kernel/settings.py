@@ -83,12 +83,53 @@ class HttpSettings(Section):
         "",
         description="Public address of the API host, without `/v1`; empty for `http://` and the address above.",
     )
+    app_url: str = Field(
+        "", description="Public address of the web application; empty for the API's address and `/app`."
+    )
     docs_url: str = Field("", description="Public address of the documentation; empty for none.")
 
     @property
     def public_url(self) -> str:
         """The root address that answers name, without a slash at its end."""
         return (self.root_url or f"http://{self.api}").rstrip("/")
+
+    @property
+    def web_url(self) -> str:
+        """The address of the web application that answers name, without a slash at its end."""
+        return (self.app_url or f"{self.public_url}/app").rstrip("/")
+
+
+SignupMode = Literal["checkout", "verification", "closed"]
+"""What ``POST /signup`` does."""
+
+
+class SignupSettings(Section):
+    """Whether and how strangers may sign up."""
+
+    mode: SignupMode = Field(
+        "checkout",
+        description="`checkout` answers with a checkout link, `verification` mails it to the address first, "
+        "`closed` takes no signups.",
+    )
+    checkout: str = Field(
+        "sandbox://",
+        description="URL of the checkout. `sandbox://` is for trying out: everybody pays by a click.",
+    )
+
+
+class MailSettings(Section):
+    """How mail to people leaves."""
+
+    outbox: str = Field(
+        "console://",
+        description="URL of the outgoing mail; `console://` prints it for whoever runs the service.",
+    )
+
+
+class AccountsSettings(Section):
+    """People who sign in."""
+
+    passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
 
 
 class Settings(Section):
@@ -101,3 +142,6 @@ class Settings(Section):
     devices: DevicesSettings = DevicesSettings()
     domains: DomainsSettings = DomainsSettings()
     http: HttpSettings = HttpSettings()
+    signup: SignupSettings = SignupSettings()
+    mail: MailSettings = MailSettings()
+    accounts: AccountsSettings = AccountsSettings()

@@ -1,0 +1,18 @@
+"""Client addresses as far as limits tell them apart."""
+
+from ipaddress import IPv6Address, ip_address, ip_network
+
+IPV6_PREFIX = 64
+
+
+def network_of(address: str | None) -> str | None:
+    """An IPv4 address as it is, an IPv6 address as its /64; None for what is no address."""
+    try:
+        parsed = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed, IPV6_PREFIX), strict=False))
+    return str(parsed)
