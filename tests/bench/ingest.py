@@ -102,7 +102,7 @@ async def compare(server: str, rounds: int, seconds: float, *, kept: dict) -> No
 def table(kept: dict) -> str:
     """Medians over the rounds."""
     lines = [
-        "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  accept CPU-ms  commit CPU-ms  statuses",
+        "server     plain/s  durable/s  ratio  p50 ms  p99 ms  max ms  accept CPU-ms  commit CPU-ms  refused",
     ]
     for server in dict.fromkeys(name for name, _ in kept):
         plain, durable = kept[server, "plain"], kept[server, "durable"]
@@ -116,7 +116,7 @@ def table(kept: dict) -> str:
         lines.append(
             f"{server:10} {middle('per_second', plain):7.0f}  {middle('per_second'):9.0f}  {ratio:5.0%}"
             f"  {middle('p50_ms'):6.1f}  {middle('p99_ms'):6.1f}  {middle('max_ms'):6.1f}"
-            f"  {middle('accept_ms'):13.3f}  {middle('commit_ms'):13.3f}  {durable[-1]['statuses']}"
+            f"  {middle('accept_ms'):13.3f}  {middle('commit_ms'):13.3f}  {durable[-1]['refused'] or 0}"
         )
     return "\n".join(lines)
 
