@@ -5,7 +5,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hosts.cli import demo, docs, importing, inspecting, keys, serving, setup
+from hosts.cli import demo, docs, importing, inspecting, keys, query, serving, setup
 from hosts.cli.options import complaints
 from service_core.kernel.errors import Refusal, StartupError
 
@@ -42,6 +42,7 @@ app.command("init")(setup.init)
 app.command("serve")(serving.serve)
 app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
+app.command("query")(query.query)
 app.command("plugins")(inspecting.plugins)
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")

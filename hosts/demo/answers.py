@@ -1,38 +1,17 @@
 """What the demo asks, over the public API like any client, and how it shows the answers."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
-from urllib.request import Request, urlopen
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
 from rich.table import Table
 
+from hosts.cli.client import Client
 from hosts.cli.drawing import chart, facts, number, ranking
 
 _DAYS = 7
-
-
-class Client:
-    """Asks ``/v1`` with an Agent key."""
-
-    def __init__(self, api: str, key: str) -> None:
-        self._api = api
-        self._key = key
-
-    def get(self, path: str, **parameters: str | int) -> Mapping[str, Any]:
-        """The answer of a read.
-
-        Raises:
-            urllib.error.HTTPError: the service refused.
-        """
-        address = f"{self._api}/v1{path}?{urlencode(parameters)}"
-        request = Request(address, headers={"Authorization": f"Bearer {self._key}"})  # noqa: S310 - our own service
-        with urlopen(request) as answer:  # noqa: S310 - our own service
-            return dict(json.load(answer))
 
 
 def show(client: Client, now: datetime, console: Console) -> None:

@@ -1,0 +1,56 @@
+"""The command line as a client of ``/v1``, like any other."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from service_core.kernel.errors import StartupError
+
+
+class Client:
+    """Asks a running service with a key.
+
+    Args:
+        api: root address, without ``/v1``.
+        key: Agent key or named key.
+    """
+
+    def __init__(self, api: str, key: str) -> None:
+        self._api = api.rstrip("/")
+        self._key = key
+
+    def get(self, path: str, **parameters: str | int) -> Mapping[str, Any]:
+        """The answer of a read; raises as `post` does."""
+        return self._ask(f"{path}?{urlencode(parameters)}", None)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to a JSON body.
+
+        Raises:
+            StartupError: nobody answers, or the service refused; the message is its own sentence.
+        """
+        return self._ask(path, json.dumps(body).encode())
+
+    def _ask(self, path: str, body: bytes | None) -> Mapping[str, Any]:
+        address = f"{self._api}/v1{path}"
+        if not address.startswith(("http://", "https://")):
+            raise StartupError(f"{self._api} is no address of a service. Write http://HOST:PORT.")
+        request = Request(address, body, {"Authorization": f"Bearer {self._key}"})  # noqa: S310 - checked above
+        try:
+            with urlopen(request) as answer:  # noqa: S310 - checked above
+                return dict(json.load(answer))
+        except HTTPError as refused:
+            with refused:
+                raise StartupError(_sentence(refused.read())) from None
+        except URLError as fault:
+            raise StartupError(
+                f"No service answers at {self._api}: {fault.reason}. Start it with `touchpoint serve`."
+            ) from None
+
+
+def _sentence(body: bytes) -> str:
+    said = json.loads(body)
+    return " ".join(f"{part}." for part in (said["error"], said.get("hint")) if part).replace("..", ".")

@@ -1,0 +1,129 @@
+"""``touchpoint query``: metrics as a table and a small chart, asked of the running service."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from zoneinfo import ZoneInfo
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_MANY: Final = 1000
+
+
+def query(
+    metrics: Annotated[
+        list[str], typer.Argument(metavar="METRIC...", help="Metric ids; `touchpoint plugins` lists them.")
+    ],
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="DIMENSION", help="Split by; repeat for up to three.")
+    ] = None,
+    over: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Over time: auto, hour, day, week, month, quarter.")
+    ] = None,
+    range_: Annotated[
+        str, typer.Option("--range", metavar="RANGE", help="A preset, or FROM..TO.")
+    ] = "last_30_days",
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="DIMENSION=VALUE", help="Only this value; repeat to narrow.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Rows at most.")] = 20,
+    api: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the service. [default: from the settings]")
+    ] = None,
+    key: Annotated[
+        str, typer.Option(envvar="TOUCHPOINT_KEY", metavar="KEY", help="Agent key or named key.")
+    ] = "",
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Ask the running service for metrics, split by dimensions or over time."""
+    from hosts.cli.client import Client
+
+    if not key:
+        raise typer.BadParameter("name a key with --key or TOUCHPOINT_KEY; `touchpoint key create` makes one")
+    plan = {
+        "metrics": metrics,
+        "dimensions": by or [],
+        "interval": over,
+        "date_range": _range(range_),
+        "filters": [_filter(text) for text in where or ()],
+        "limit": _MANY if over else limit,
+    }
+    _show(Client(api or _address(config), key).post("/query", plan))
+
+
+def _range(text: str) -> Mapping[str, str]:
+    start, dots, end = text.partition("..")
+    return {"from": start, "to": end} if dots else {"preset": text}
+
+
+def _filter(text: str) -> Mapping[str, str]:
+    dimension, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{text}: write DIMENSION=VALUE", param_hint="--where")
+    return {"dimension": dimension, "op": "eq", "value": value}
+
+
+def _address(config: Path) -> str:
+    from hosts.composition.load import load_settings
+
+    return load_settings(config).http.public_url
+
+
+def _show(answer: Mapping[str, Any]) -> None:
+    console = output()
+    resolved = answer["meta"]["resolved"]
+    span = resolved["date_range"]
+    console.print(
+        f"{span['from'][:16]} to {span['to'][:16]} UTC, days of {span['timezone']}", style="dim", markup=False
+    )
+    if resolved["interval"]:
+        _draw(answer, ZoneInfo(span["timezone"]))
+    console.print(_table(answer))
+    for item in answer["meta"]["unavailable"]:
+        console.print(f"{item['metric']} is unavailable: {item['reason']}", style="yellow", markup=False)
+    for near in answer["meta"]["did_you_mean"]:
+        console.print(f"Did you mean {near['dimension']}={near['suggestion']}?", style="yellow", markup=False)
+
+
+def _draw(answer: Mapping[str, Any], zone: ZoneInfo) -> None:
+    """A chart of the first metric, when time is its only split."""
+    from hosts.cli.drawing import chart
+
+    metrics = [column["id"] for column in answer["columns"] if column["kind"] == "metric"]
+    if any(column["kind"] == "dimension" for column in answer["columns"]):
+        return
+    rows = answer["rows"]
+    starts = [datetime.fromisoformat(row["bucket"]) for row in rows]
+    output().print(chart(metrics[0], starts, [row[metrics[0]] or 0 for row in rows], zone), "")
+
+
+def _table(answer: Mapping[str, Any]) -> "Table":
+    from rich.table import Table
+
+    columns: Sequence[Mapping[str, Any]] = answer["columns"]
+    table = Table(box=None, padding=(0, 1), show_footer=True)
+    for place, column in enumerate(columns):
+        numeric = column["kind"] == "metric"
+        total = _cell(answer["totals"].get(column["id"])) if numeric else "total" if place == 0 else ""
+        table.add_column(
+            column["id"], justify="right" if numeric else "left", footer=total, footer_style="bold"
+        )
+    for row in answer["rows"]:
+        table.add_row(*(_cell(row[column["id"]]) for column in columns))
+    return table
+
+
+def _cell(value: Any) -> Any:
+    from rich.text import Text
+
+    from hosts.cli.drawing import number
+
+    if value is None:
+        return Text("unavailable", style="dim")
+    return number(value) if isinstance(value, int | float) else Text(str(value))
