@@ -42,8 +42,8 @@ def demo(
     ] = False,
 ) -> None:
     """Start the service on a new folder, import an access log, and show what it says."""
+    from hosts.cli.answers import show
     from hosts.cli.client import Client
-    from hosts.demo.answers import show
     from hosts.demo.running import running_service
     from service_core.kernel.clock import system_clock
 

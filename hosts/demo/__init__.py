@@ -1,1 +1,1 @@
-"""The main job on real input: a service, an import, and answers to look at."""
+"""Real input for the demo, and the service it is shown on."""

@@ -1,4 +1,4 @@
-"""What the demo asks, over the public API like any client, and how it shows the answers."""
+"""What the demo asks of the service it started, and how it shows the answers."""
 
 from collections.abc import Mapping
 from datetime import datetime
