@@ -138,8 +138,8 @@ class Grid:
             open is by bucket, then by dimension values. Text is ordered by code point; an absent
             value comes last in either direction.
         leaves: the different leaves of the plan's measures, in order of first appearance.
-        groups: number of rows before ``limit``.
-        sums: per leaf, the sum over all rows before ``limit``.
+        groups: number of rows before ``offset`` and ``limit``.
+        sums: per leaf, the sum over all rows before ``offset`` and ``limit``.
     """
 
     rows: list[tuple[Any, ...]]
