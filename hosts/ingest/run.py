@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from hosts.guard import App, guarded
@@ -15,6 +14,7 @@ from hosts.ingest.app import Door, ingest_app
 from hosts.serving import bind, serve, stop_on_signals
 from service_core.access.authenticate import Authenticator
 from service_core.access.windows import FixedWindows
+from service_core.extension import load
 from service_core.intake.track import rate_limit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Server, Settings
@@ -43,7 +43,7 @@ async def run(config: Path, listen: str | None, server: Server | None, *, with_p
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     settings = load_settings(config)
-    ports = Ports(settings, config.parent, installed(), system_clock)
+    ports = Ports(settings, config.parent, load(), system_clock)
     shutdown = asyncio.Event()
     listener = bind(listen or settings.http.ingest)
     async with running([ports.workspace, ports.queue]):

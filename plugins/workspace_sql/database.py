@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from alembic.util import CommandError
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from plugins.workspace_sql.generation import Generation
-from plugins.workspace_sql.migrate import prepare, upgrade
+from plugins.workspace_sql.migrate import SchemaUnknown, prepare, upgrade
 from plugins.workspace_sql.settings import SqliteSettings
 from service_core.plugin import StartupError
 
@@ -43,7 +42,7 @@ class Database:
         """
         try:
             await self._open()
-        except (OSError, sqlite3.Error, SQLAlchemyError, CommandError) as fault:
+        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown) as fault:
             await self.aclose()
             raise StartupError(
                 f"{self._settings.file} cannot be used as the workspace store: {_reason(fault)}. Restore a "

@@ -5,12 +5,14 @@ import time
 from pathlib import Path
 from typing import Final
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
 
 SCRIPTS: Final = Path(__file__).parent / "migrations"
 PAUSE_SECONDS: Final = 0.02
+
+
+class SchemaUnknown(Exception):
+    """The database has a schema these migrations do not lead to: a newer version wrote it."""
 
 
 def prepare(file: Path, busy_seconds: float) -> None:
@@ -41,7 +43,25 @@ def upgrade(connection: Connection) -> None:
     The write lock is held before the present revision is read, so of two processes that start
     together the second finds nothing to do; a crash leaves the old schema.
     """
+    if _is_current(connection):
+        return
+    # Most starts find nothing to do, and need not load what does it.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as fault:
+        raise SchemaUnknown(str(fault)) from fault
+
+
+def _is_current(connection: Connection) -> bool:
+    """Whether the database stands at the newest of the scripts, whose names begin with their revision."""
+    if not inspect(connection).has_table("alembic_version"):
+        return False
+    newest = max(script.name.partition("_")[0] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
+    return connection.scalar(text("SELECT version_num FROM alembic_version")) == newest
