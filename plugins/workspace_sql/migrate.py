@@ -64,4 +64,4 @@ def _is_current(connection: Connection) -> bool:
     if not inspect(connection).has_table("alembic_version"):
         return False
     newest = max(script.name.partition("_")[0] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
-    return connection.scalar(text("SELECT version_num FROM alembic_version")) == newest
+    return bool(connection.scalar(text("SELECT version_num FROM alembic_version")) == newest)
