@@ -22,6 +22,8 @@ def aggregate(plan: Aggregate, reader: Reader) -> Grid:
     leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
     statement = ordered(plan, leaves, grid(plan, leaves))
     found = reader.rows(statement)
+    if not keys(plan):
+        return _answer(plan, leaves, found, shown=len(found[plan.offset :][: plan.limit]))
     if not found and plan.offset:
         first = reader.rows(ordered(plan, leaves, grid(plan, leaves), page=(1, 0)))
         return _answer(plan, leaves, first, shown=0)
@@ -198,7 +200,7 @@ def ordered(
     names = keys(plan)
     columns = [rows.c[name] for name in (*names, *(f"m{i}" for i in range(len(leaves))))]
     limit, offset = page or (plan.limit, plan.offset)
-    if limit is not None and names:
+    if names and (offset or limit is not None):
         columns.append(sa.func.count().over().label("groups"))
         columns += [sa.func.sum(rows.c[f"m{i}"]).over().label(f"s{i}") for i in range(len(leaves))]
     given = [_sorted_by(plan, leaves, rows, sort) for sort in plan.order]
