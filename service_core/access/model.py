@@ -1,11 +1,14 @@
 """Who is asking: workspaces, credentials and the caller of one request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from service_core.access.roles import Role
 from service_core.kernel.operations import Scope
 
 
@@ -40,11 +43,15 @@ class CredentialKind(StrEnum):
     AGENT = "agent"
     NAMED = "named"
     WRITE = "write"
+    OAUTH = "oauth"
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A stored credential; the secret itself is not kept, only its digest."""
+    """A stored credential; the secret itself is not kept, only its digest.
+
+    An OAuth grant appears as a credential of its own: with its id, its scopes and its budget.
+    """
 
     id: UUID
     workspace_id: UUID
@@ -58,11 +65,87 @@ class Credential:
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """What a person lets a program do in one workspace over OAuth (contract 8).
+
+    ``scopes`` are those consented to; what a token may do is what the person's role still allows.
+    """
+
+    id: UUID
+    account_id: UUID
+    client_id: str
+    client_name: str
+    workspace_id: UUID
+    scopes: frozenset[Scope]
+    created_at: datetime
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """The person behind an OAuth token, and the grant the token was made from."""
+
+    grant: Grant
+    email: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
-    """What a token resolves to: the credential and its workspace."""
+    """What a token resolves to: the credential and its workspace.
+
+    Attributes:
+        delegate: set when an OAuth token was sent.
+    """
 
     credential: Credential
     workspace: Workspace
+    delegate: Delegate | None = None
+
+    @property
+    def spender(self) -> UUID:
+        """Whose budgets a request is charged to."""
+        return self.credential.id
+
+    @property
+    def rate_limit(self) -> int:
+        """Requests per 60 seconds."""
+        return self.credential.rate_limit
+
+
+SIGNUP_RATE: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """Whoever holds the secret of a signup; there is a workspace once it is paid."""
+
+    signup_id: UUID
+    workspace: Workspace | None
+
+    @property
+    def spender(self) -> UUID:
+        """Whose budgets a request is charged to."""
+        return self.signup_id
+
+    @property
+    def rate_limit(self) -> int:
+        """Requests per 60 seconds."""
+        return SIGNUP_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """Whoever asks a route that takes no credential.
+
+    Attributes:
+        client: address of the client, when it is known.
+        headers: of the request, names in lower case.
+    """
+
+    now: datetime
+    client: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +159,5 @@ class Caller:
     workspace: Workspace
     credential: Credential
     now: datetime
+    delegate: Delegate | None = None
+    client: str | None = None
