@@ -33,7 +33,7 @@ def guarded(app: App) -> App:
         elif is_clear(scope):
             await _answered(app, scope, receive, send)
         else:
-            await _refuse(scope, send)
+            await refuse(scope, send)
 
     return application
 
@@ -52,10 +52,11 @@ async def _answered(app: App, scope: Scope, receive: Receive, send: Send) -> Non
 
     await app(scope, receive, watched)
     if not started:
-        await _refuse(scope, send)
+        await refuse(scope, send)
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
+async def refuse(scope: Scope, send: Send) -> None:
+    """Answer a request that is not clear, and end its connection."""
     # HTTP/2 knows no connection header: a stream ends by itself.
     headers = _HEADERS if scope.get("http_version", "1.1").startswith("1") else _HEADERS[:-1]
     await send({"type": "http.response.start", "status": 400, "headers": headers})

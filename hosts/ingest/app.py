@@ -1,6 +1,6 @@
 """The ingest host as a raw ASGI application: bytes in, `intake.track` decides, bytes out.
 
-No framework stands between socket and rule: this path is most of the service's work.
+No framework stands between socket and rule, and little else: this path is most of the service's work.
 """
 
 import logging
@@ -10,11 +10,11 @@ from uuid import uuid4
 
 import orjson
 
-from hosts.guard import App, Receive, Scope, Send
+from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.body import ClientGone, read_body
-from service_core.access.authenticate import Authenticator
-from service_core.access.lookup import Unknown
+from hosts.ingest.keys import WriteKeys
+from hosts.ingest.patience import Patience
 from service_core.access.model import Identity
 from service_core.intake import track
 from service_core.intake.model import Channel
@@ -22,11 +22,13 @@ from service_core.intake.ports import IngestQueue, QueueFailed
 from service_core.intake.track import Admitted, Answer, Refused
 from service_core.kernel.clock import Clock
 
+BODY_SECONDS: Final = 10.0
+"""How long a body may take to arrive."""
+
 _log = logging.getLogger("touchpoint.ingest")
 
 _CORS: Final = tuple((name.encode(), value.encode()) for name, value in track.CORS.items())
-_JSON: Final = (b"content-type", b"application/json")
-_NO_STORE: Final = (b"cache-control", b"no-store")
+_JSON: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *_CORS)
 _TOO_SLOW: Final = Answer(408, {"error": "Request body took too long"}, {"connection": "close"})
 
 
@@ -35,14 +37,15 @@ class Door:
     """What the ingest host stands on."""
 
     queue: IngestQueue
-    authenticator: Authenticator
+    keys: WriteKeys
     spend: track.Spend
     clock: Clock
     addresses: ClientAddress = field(default_factory=ClientAddress)
+    patience: Patience = field(default_factory=lambda: Patience(BODY_SECONDS))
 
 
 def ingest_app(door: Door, others: App | None = None) -> App:
-    """The ASGI application.
+    """The ASGI application; it guards itself, see `hosts.guard`.
 
     Args:
         door: what it stands on.
@@ -50,10 +53,15 @@ def ingest_app(door: Door, others: App | None = None) -> App:
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (scope["path"] == "/track" or others is None):
+        is_http = scope["type"] == "http"
+        if is_http and not is_clear(scope):
+            await refuse(scope, send)
+        elif is_http and scope["path"] == "/track":
             await _serve(door, scope, receive, send)
         elif others is not None:
             await others(scope, receive, send)
+        elif is_http:
+            await _reply(send, track.UNKNOWN_PATH)
 
     return application
 
@@ -62,6 +70,7 @@ async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None
     try:
         answer = await _answer(door, scope, receive)
     except ClientGone:
+        await refuse(scope, send)  # nobody reads it, but granian would write a 500 in its place
         return
     except TimeoutError:
         answer = _TOO_SLOW
@@ -74,20 +83,20 @@ async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None
 
 async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:
     """The checks of contract 10.1, in its order, with the waiting in between."""
-    if scope["path"] != "/track":
-        return track.UNKNOWN_PATH
     early = track.door(scope["method"])
     if early is not None:
         return early
-    body = await read_body(receive, track.MAX_BODY)
-    sent = track.read_headers(scope["headers"])
-    identity = await _identify(door.authenticator, sent.key)
+    with door.patience:
+        body = await read_body(receive, track.MAX_BODY)
+    headers = scope["headers"]
+    sent = track.read_headers(headers)
+    identity = await door.keys.find(sent.key)
     peer = scope.get("client")
     verdict = track.judge(
         body,
         sent,
         identity,
-        address=door.addresses.of(peer and peer[0], scope["headers"]),
+        address=door.addresses.of(peer and peer[0], headers),
         received_at=door.clock(),
         spend=door.spend,
         decode=orjson.loads,
@@ -97,13 +106,6 @@ async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:
         return outcome
     await _count(door, identity, outcome)
     return outcome.answer
-
-
-async def _identify(authenticator: Authenticator, key: str | None) -> Identity | None:
-    if key is None:
-        return None
-    remembered = authenticator.recall_write_key(key)
-    return await authenticator.identify_write_key(key) if isinstance(remembered, Unknown) else remembered
 
 
 async def _enqueue(queue: IngestQueue, admitted: Admitted) -> Answer | Refused:
@@ -122,10 +124,11 @@ async def _count(door: Door, identity: Identity | None, refused: Refused) -> Non
 
 
 async def _reply(send: Send, answer: Answer) -> None:
-    headers = [*_CORS, *((name.encode(), value.encode()) for name, value in answer.headers.items())]
-    body = b""
+    body, headers = b"", [*_CORS]
     if answer.body is not None:
         body = orjson.dumps(answer.body)
-        headers += (_JSON, _NO_STORE, (b"content-length", b"%d" % len(body)))
+        headers = [*_JSON, (b"content-length", b"%d" % len(body))]
+    if answer.headers:
+        headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

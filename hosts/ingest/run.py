@@ -8,14 +8,14 @@ from typing import Final
 
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
-from hosts.guard import App, guarded
+from hosts.guard import App
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
+from hosts.ingest.keys import WriteKeys
 from hosts.serving import bind, serve, stop_on_signals
 from service_core.access.authenticate import Authenticator
-from service_core.access.windows import FixedWindows
 from service_core.extension import load
-from service_core.intake.track import rate_limit
+from service_core.intake.track import RateLimit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Server, Settings
 
@@ -56,15 +56,17 @@ async def run(config: Path, listen: str | None, server: Server | None, *, with_p
 
 
 def application(settings: Settings, ports: Ports) -> App:
-    """The ingest host over the ports of a deployment, behind the guard."""
-    door = Door(
-        queue=ports.queue,
-        authenticator=Authenticator(ports.workspace, ports.clock),
-        spend=rate_limit(FixedWindows(ports.clock).spend),
-        clock=ports.clock,
-        addresses=ClientAddress(settings.ingest.trusted_proxies),
+    """The ingest host over the ports of a deployment."""
+    authenticator = Authenticator(ports.workspace, ports.clock)
+    return ingest_app(
+        Door(
+            queue=ports.queue,
+            keys=WriteKeys(authenticator, ports.workspace),
+            spend=RateLimit().spend,
+            clock=ports.clock,
+            addresses=ClientAddress(settings.ingest.trusted_proxies),
+        )
     )
-    return guarded(ingest_app(door))
 
 
 def _address(listener: socket.socket) -> str:

@@ -9,7 +9,8 @@ from uuid import UUID
 from service_core.plugin import Arrival, Channel, Queued
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
+_DAY: Final = 86_400_000_000
+_SECOND: Final = 1_000_000
 _HOUR: Final = 3_600_000_000
 
 
@@ -40,7 +41,8 @@ class Lane(NamedTuple):
 
 def micros(moment: datetime) -> int:
     """An aware instant as microseconds since 1970, exactly."""
-    return (moment - _EPOCH) // _MICROSECOND
+    age = moment - _EPOCH
+    return age.days * _DAY + age.seconds * _SECOND + age.microseconds
 
 
 def hour_of(moment: datetime) -> int:

@@ -7,15 +7,15 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from hosts.ingest import body as body_module
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
+from hosts.ingest.keys import WriteKeys
+from hosts.ingest.patience import Patience
 from service_core.access.authenticate import Authenticator
 from service_core.access.model import Credential, CredentialKind, Identity, Workspace
-from service_core.access.windows import FixedWindows
 from service_core.intake.model import Arrival, Reason
 from service_core.intake.ports import Offer, QueueFailed
-from service_core.intake.track import rate_limit
+from service_core.intake.track import RateLimit
 from service_core.kernel.ids import digest
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -39,7 +39,7 @@ class Keys:
     """A directory that knows three write keys and counts how often it is asked."""
 
     def __init__(self):
-        self.asked = 0
+        self.asked = self.changes = 0
         self.known = {
             digest(KEY): identity(), digest(OTHER_KEY): identity(), digest(ASLEEP): identity(active=False),
         }  # fmt: skip
@@ -49,7 +49,7 @@ class Keys:
         return self.known.get(key_digest)
 
     def generation(self):
-        return 0
+        return self.changes
 
 
 class Queue:
@@ -79,11 +79,10 @@ class Host:
 
     def __init__(self, others=None, **door):
         self.queue, self.keys, self.now = Queue(), Keys(), NOW
-        windows = FixedWindows(lambda: self.now)
         self.door = Door(
             queue=self.queue,
-            authenticator=Authenticator(self.keys, lambda: self.now),
-            spend=rate_limit(windows.spend),
+            keys=WriteKeys(Authenticator(self.keys, lambda: self.now), self.keys),
+            spend=RateLimit().spend,
             clock=lambda: self.now,
             **door,
         )
@@ -92,7 +91,7 @@ class Host:
     async def ask(
         self, body=GOOD, *, method="POST", path="/track", key=KEY, headers=(), client=("192.0.2.1", 5)
     ):
-        sent = [(b"x-api-key", key.encode())] if key is not None else []
+        sent = [(b"host", b"ingest"), *([(b"x-api-key", key.encode())] if key is not None else [])]
         sent += [(name.encode(), value.encode("latin-1")) for name, value in headers]
         parts = body if isinstance(body, list) else [body]
         waiting = [
@@ -296,30 +295,54 @@ async def test_a_body_in_parts_is_one_body(host):
     assert host.queue.arrivals[0].body == GOOD
 
 
-async def test_a_client_that_leaves_gets_no_answer_and_sends_no_event(host):
-    scope = {"type": "http", "method": "POST", "path": "/track", "headers": [], "client": None}
+SILENT = {"type": "http", "method": "POST", "path": "/track", "headers": [(b"host", b"h")], "client": None}
+
+
+async def test_a_client_that_leaves_sends_no_event(host):
+    out = []
 
     async def receive():
         return {"type": "http.disconnect"}
 
-    async def send(_message):
-        pytest.fail("nobody reads this")
+    async def send(message):
+        out.append(message)
 
-    await host.app(scope, receive, send)
+    await host.app(SILENT, receive, send)
     assert host.queue.arrivals == []
+    assert out[0]["status"] == 400
 
 
-async def test_a_body_that_does_not_come_is_given_up(host, monkeypatch):
-    monkeypatch.setattr(body_module, "PATIENCE_SECONDS", 0.01)
-    out = []
+async def test_a_body_that_does_not_come_is_given_up_and_the_next_request_is_served():
+    host, out = Host(patience=Patience(0.01)), []
 
     async def send(message):
         out.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/track", "headers": [], "client": None}
-    await host.app(scope, asyncio.Event().wait, send)
+    await host.app(SILENT, asyncio.Event().wait, send)
     assert out[0]["status"] == 408
     assert orjson.loads(out[1]["body"])["error"]
+    assert (await host.ask())[0] == 200
+
+
+async def test_a_stop_of_the_server_is_not_taken_for_a_slow_body(host):
+    task = asyncio.create_task(host.app(SILENT, asyncio.Event().wait, None))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_request_that_can_be_read_in_two_ways_is_refused(host):
+    assert (await host.ask(headers=[("transfer-encoding", "chunked"), ("content-length", "5")]))[0] == 400
+    assert (await host.ask(headers=[("x-api-key", OTHER_KEY)]))[0] == 400
+    assert host.queue.arrivals == []
+
+
+async def test_a_key_that_ended_fails_from_the_next_request_on(host):
+    assert (await host.ask())[0] == 200
+    del host.keys.known[digest(KEY)]
+    host.keys.changes += 1
+    assert (await host.ask())[:2] == INVALID
 
 
 async def test_a_body_with_an_encoding_is_taken_as_the_bytes_it_is(host):
