@@ -20,6 +20,9 @@ class IngestRedisSettings(AdapterSettings):
     patience_seconds: float = Field(
         1.5, gt=0, le=5, description="How long an offer may take before it is refused."
     )
+    glance_seconds: float = Field(
+        0.1, gt=0, le=2, description="How long a read waits to hear how far the queue is behind."
+    )
     reclaim_seconds: float = Field(
         10, gt=0, description="After this time the batch of a consumer that fell silent goes to another."
     )

@@ -1,0 +1,114 @@
+"""What is asked about the queue: the ledger, and how far it is behind."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import orjson
+from redis.asyncio import Redis
+
+from plugins.ingest_redis.entries import Keys, hour_start, hours, instant
+from plugins.ingest_redis.server import FAULTS
+from plugins.ingest_redis.settings import IngestRedisSettings
+from service_core.plugin import Channel, LedgerRow, QueueState, StoreUnavailable, system_clock
+
+LEDGER_PATIENCE_SECONDS: Final = 1.0
+PAUSE_SECONDS: Final = 1.0
+"""After a question about the state failed, nobody waits for the next one for so long."""
+
+_HOURS_AT_ONCE: Final = 500
+_REJECTED: Final = "rejected:"
+
+
+class Reader:
+    """Answers from the server; about the state also while it is away, from what was known last."""
+
+    def __init__(self, redis: Redis, keys: Keys, settings: IngestRedisSettings) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._glance = settings.glance_seconds
+        self._known: tuple[QueueState, datetime] | None = None
+        self._ask_from = 0.0
+
+    async def state(self) -> QueueState:
+        """How far behind the queue is.
+
+        While the server is away: as it was when last known, and nothing received since then counts
+        as stored. So a read stays an answer, and says itself up to when it is complete.
+
+        Raises:
+            StoreUnavailable: it was never known.
+        """
+        if time.monotonic() >= self._ask_from:
+            try:
+                return await self._ask()
+            except FAULTS:
+                self._ask_from = time.monotonic() + PAUSE_SECONDS
+        if self._known is None:
+            raise StoreUnavailable
+        state, known_at = self._known
+        return QueueState(state.waiting, state.oldest_received_at or known_at)
+
+    async def _ask(self) -> QueueState:
+        asked_at = system_clock()
+        async with asyncio.timeout(self._glance), self._redis.pipeline(transaction=False) as pipe:
+            pipe.xlen(self._keys.stream)
+            pipe.xrange(self._keys.stream, count=1)
+            waiting, oldest = await pipe.execute()
+        received = instant(orjson.loads(oldest[0][1][b"meta"])[2]) if oldest else None
+        state = QueueState(waiting, received)
+        self._known = state, asked_at
+        return state
+
+    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+        """Ledger rows with ``start <= hour < end``, oldest first; each is read at one moment.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+        """
+        asked = hours(start, end)
+        rows: list[LedgerRow] = []
+        try:
+            async with asyncio.timeout(LEDGER_PATIENCE_SECONDS):
+                for first in range(0, len(asked), _HOURS_AT_ONCE):
+                    rows += await self._rows(workspace_id, asked[first : first + _HOURS_AT_ONCE])
+        except FAULTS as fault:
+            raise StoreUnavailable from fault
+        return rows
+
+    async def _rows(self, workspace_id: UUID, some: range) -> list[LedgerRow]:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for hour in some:
+                pipe.hgetall(f"{self._keys.ledger}{workspace_id.hex}:{hour}")
+            hashes = await pipe.execute()
+        return [row for hour, counts in zip(some, hashes, strict=True) for row in _rows_of(hour, counts)]
+
+
+def _rows_of(hour: int, counts: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:
+    """The rows of an hour: its counts are named ``key:channel:what``."""
+    lanes: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for name, value in counts.items():
+        key, channel, what = name.decode().split(":", 2)
+        lanes[key, channel][what] = int(value)
+    for (key, channel), lane in sorted(lanes.items()):
+        yield LedgerRow(
+            hour=hour_start(hour),
+            key_id=UUID(hex=key),
+            channel=Channel(channel),
+            received=lane.get("received", 0),
+            stored=lane.get("stored", 0),
+            duplicate=lane.get("duplicate", 0),
+            quarantined=lane.get("quarantined", 0),
+            in_flight=lane.get("waiting", 0),
+            late=lane.get("late", 0),
+            bots=lane.get("bots", 0),
+            rejected_by_reason={
+                what.removeprefix(_REJECTED): events
+                for what, events in sorted(lane.items())
+                if what.startswith(_REJECTED)
+            },
+        )

@@ -1,0 +1,85 @@
+"""The server: its connections, its scripts, and whether it keeps what it is given."""
+
+import logging
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from redis.asyncio import Connection, ConnectionPool, Redis, SSLConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.commands.core import AsyncScript
+from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import TimeoutError as Silent
+
+from plugins.ingest_redis.settings import IngestRedisSettings
+from service_core.plugin import StartupError
+
+FAULTS: Final = (RedisError, OSError)
+"""Everything a call may raise when the server does not do it; a timeout is an `OSError`."""
+
+OLDEST_VERSION: Final = 7
+_SLOWEST_SECONDS: Final = 5.0
+_AS_DURABLE: Final = {"always": ("always",), "everysec": ("always", "everysec")}
+
+_log = logging.getLogger("touchpoint.ingest_redis")
+
+
+def connect(settings: IngestRedisSettings) -> Redis:
+    """A client without the library's own retries: ten of them would block for seconds."""
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port or 6379,
+        "db": settings.database,
+        "username": settings.user,
+        "password": settings.password,
+        "socket_timeout": _SLOWEST_SECONDS,
+        "socket_connect_timeout": settings.patience_seconds,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    tls = settings.url.startswith("rediss:")
+    return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))
+
+
+def script(redis: Redis, name: str) -> AsyncScript:
+    """A script of the folder ``scripts``; a server that does not know it is told when it says so."""
+    return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
+
+
+async def check(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+    """Refuse a server that may forget acknowledged events. One that cannot be reached is checked by nobody.
+
+    Raises:
+        StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.
+    """
+    try:
+        facts = await redis.info()
+    except (Unreachable, Silent):
+        _log.warning("the ingest queue cannot be reached; events are refused until it can")
+        return
+    problem = _problem(facts) or await _seldom(redis, fsync)
+    if problem:
+        raise StartupError(f"The Redis server of ingest.queue {problem}.")
+
+
+def _problem(facts: dict[str, Any]) -> str | None:
+    if int(str(facts["redis_version"]).partition(".")[0]) < OLDEST_VERSION:
+        return f"is version {facts['redis_version']}: install {OLDEST_VERSION} or newer, or Valkey"
+    if facts["maxmemory"] and facts["maxmemory_policy"] != "noeviction":
+        return "evicts keys when it is full: set `maxmemory-policy noeviction`"
+    if not facts["aof_enabled"]:
+        return "keeps its data in memory only: set `appendonly yes` and `appendfsync always`"
+    return None
+
+
+async def _seldom(redis: Redis, fsync: Literal["always", "everysec"]) -> str | None:
+    try:
+        found = (await redis.config_get("appendfsync"))["appendfsync"]
+    except ResponseError:
+        return None  # hosted servers hide their configuration: their operator answers for it
+    if found in _AS_DURABLE[fsync]:
+        return None
+    return (
+        f"may lose acknowledged events (`appendfsync {found}`): set `appendfsync {fsync}`, or accept the "
+        "loss of a second with `fsync=everysec` in the URL"
+    )

@@ -1,0 +1,86 @@
+"""What every part of the kit stands on: the queue under test, arrivals, and what becomes of them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+
+from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Queued
+from service_core.intake.ports import IngestQueue
+
+Queues = Callable[[], AbstractAsyncContextManager[IngestQueue]]
+"""Opens the queue under test once more."""
+
+NOON: Final = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
+
+
+class Kit:
+    """Base of the kit's classes."""
+
+    @pytest.fixture
+    def queues(self) -> Queues:
+        """The queue under test."""
+        raise pytest.UsageError("override the fixture `queues` with the adapter under test")
+
+    @pytest.fixture
+    async def queue(self, queues: Queues) -> AsyncIterator[IngestQueue]:
+        """One instance of it."""
+        async with queues() as queue:
+            yield queue
+
+    @pytest.fixture
+    def sender(self) -> "Sender":
+        """Somebody nobody has seen."""
+        return Sender()
+
+
+class Sender:
+    """A workspace with a write key."""
+
+    def __init__(self) -> None:
+        self.workspace: Final = uuid4()
+        self.key: Final = uuid4()
+
+    def arrival(self, event_id: str = "order_1", *, at: datetime = NOON, **changes: Any) -> Arrival:
+        """An event of this sender, with fields of `Arrival` changed."""
+        fields: dict[str, Any] = {
+            "workspace_id": self.workspace,
+            "key_id": self.key,
+            "channel": Channel.TRACK,
+            "event_id": event_id,
+            "claimed": True,
+            "received_at": at,
+            "body": b'{"event":"purchase","user_id":"u"}',
+            "user_agent": "Mozilla/5.0",
+            "address": "203.0.113.7",
+            "headers": {"accept-language": "de"},
+        }
+        return Arrival(**fields | changes)
+
+    async def rows(self, queue: IngestQueue) -> list[LedgerRow]:
+        """This sender's ledger around noon."""
+        return await queue.ledger(self.workspace, NOON - timedelta(days=9), NOON + timedelta(days=40))
+
+    async def row(self, queue: IngestQueue) -> LedgerRow:
+        """This sender's only row of the ledger."""
+        (row,) = await self.rows(queue)
+        return row
+
+
+def stored(queued: Queued, **changes: Any) -> Event:
+    """The row an arrival became, with fields of `Event` changed."""
+    arrival = queued.arrival
+    fields: dict[str, Any] = {
+        "event_id": arrival.event_id,
+        "event_name": "purchase",
+        "timestamp": arrival.received_at,
+        "received_at": arrival.received_at,
+        "visitor_id": "v",
+        "session_id": "s",
+        "workspace_id": arrival.workspace_id,
+        "seq": queued.seq,
+    }
+    return Event(**fields | changes)

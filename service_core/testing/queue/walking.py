@@ -1,0 +1,73 @@
+"""An event's way through: out as it went in, in order, kept until it is settled."""
+
+import asyncio
+from datetime import timedelta
+
+from service_core.intake.model import Quarantined
+from service_core.intake.ports import IngestQueue, Offer
+from service_core.testing.queue.kit import NOON, Kit, Queues, Sender, stored
+
+
+class Walking(Kit):
+    """Offer, take, settle."""
+
+    async def test_an_accepted_event_comes_out_as_it_went_in(
+        self, queue: IngestQueue, sender: Sender
+    ) -> None:
+        sent = sender.arrival("ürder_\x00_1", user_agent="Ä", body=b' {"event":"\xc3\xa4\\u0000"} ')
+        bare = sender.arrival("b", claimed=False, user_agent=None, address=None, headers={})
+        assert await queue.offer(sent) is Offer.QUEUED
+        assert await queue.offer(bare) is Offer.QUEUED
+        first, second = await queue.take(10)
+        assert (first.arrival, second.arrival) == (sent, bare)
+        assert first.seq < second.seq
+
+    async def test_what_is_taken_stays_until_it_is_settled(self, queue: IngestQueue, sender: Sender) -> None:
+        for number in range(5):
+            await queue.offer(sender.arrival(f"e{number}"))
+        taken = await queue.take(3)
+        assert [queued.arrival.event_id for queued in taken] == ["e0", "e1", "e2"]
+        assert (await queue.take(3)) == taken
+        await queue.settle([stored(queued) for queued in taken[:2]], [])
+        assert [queued.arrival.event_id for queued in await queue.take(10)] == ["e2", "e3", "e4"]
+
+    async def test_an_event_set_aside_leaves_the_queue(self, queue: IngestQueue, sender: Sender) -> None:
+        await queue.offer(sender.arrival())
+        (waiting,) = await queue.take(10)
+        await queue.settle([], [Quarantined(waiting, "no number")])
+        assert await queue.take(10) == []
+
+    async def test_what_one_process_offers_another_takes(self, queues: Queues, sender: Sender) -> None:
+        async with queues() as ingest, queues() as consumer:
+            await ingest.offer(sender.arrival())
+            (waiting,) = await consumer.take(10)
+            await consumer.settle([stored(waiting)], [])
+            assert (await ingest.state()).waiting == 0
+
+    async def test_the_sequence_grows_and_is_never_given_twice(self, queues: Queues, sender: Sender) -> None:
+        seen: list[int] = []
+        for number in range(3):
+            async with queues() as queue:
+                await queue.offer(sender.arrival(f"e{number}"))
+                (waiting,) = await queue.take(1)
+                await queue.settle([stored(waiting)], [])
+                seen.append(waiting.seq)
+        assert seen == sorted(set(seen))
+
+    async def test_what_is_pending_at_the_end_is_made_durable(self, queues: Queues, sender: Sender) -> None:
+        async with queues() as queue:
+            pending = [asyncio.create_task(queue.offer(sender.arrival(f"e{n}"))) for n in range(300)]
+            await asyncio.sleep(0)
+        assert {await task for task in pending} == {Offer.QUEUED}
+        async with queues() as queue:
+            assert len(await queue.take(1000)) == 300
+
+    async def test_the_state_tells_how_far_behind_the_queue_is(
+        self, queue: IngestQueue, sender: Sender
+    ) -> None:
+        empty = await queue.state()
+        assert (empty.waiting, empty.oldest_received_at) == (0, None)
+        await queue.offer(sender.arrival("a"))
+        await queue.offer(sender.arrival("b", at=NOON + timedelta(minutes=1)))
+        behind = await queue.state()
+        assert (behind.waiting, behind.oldest_received_at) == (2, NOON)

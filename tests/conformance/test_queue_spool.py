@@ -1,0 +1,23 @@
+"""The queue in one file passes the kit of the ingest queue."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from service_core.extension import load
+from service_core.testing.queue import IngestQueueConformance
+
+
+class TestSpool(IngestQueueConformance):
+    @pytest.fixture
+    def queues(self, tmp_path):
+        registry = load()
+
+        @asynccontextmanager
+        async def opened():
+            queue = registry.open("queue", "spool:///spool.db", folder=tmp_path)
+            await queue.start()
+            yield queue
+            await queue.aclose()
+
+        return opened
