@@ -1,0 +1,99 @@
+"""CPU time an accepted event costs behind the ingest host: take, enrich, append, settle.
+
+Usage: ``python tests/bench/ingest_consumer.py [--events 20000]``
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+from ingest import deployment
+from ingest_load import request
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from hosts.worker.consumer import pipeline_of
+from service_core.intake.model import Arrival, Channel
+from service_core.kernel.clock import system_clock
+
+spent: Counter[str] = Counter()
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari/537.36"
+
+
+class Timed:
+    """A port whose calls are timed, by the CPU of every thread."""
+
+    def __init__(self, port: object, phases: dict[str, str]) -> None:
+        self._port = port
+        self._phases = phases
+
+    def __getattr__(self, name: str):
+        call = getattr(self._port, name)
+
+        async def timed(*given):
+            started = time.process_time()
+            try:
+                return await call(*given)
+            finally:
+                spent[self._phases[name]] += time.process_time() - started
+
+        return timed
+
+
+@asynccontextmanager
+async def filled(events: int):
+    """A deployment whose queue holds so many events."""
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        config, _ = await deployment(Path(folder))
+        settings = load_settings(config)
+        ports = Ports(settings, Path(folder), installed(), system_clock)
+        async with running([ports.workspace, ports.queue, ports.events, ports.devices]):
+            workspaces = await ports.workspace.workspaces()
+            arrivals = [arrival(workspaces[n % 24].id, n) for n in range(events)]
+            for start in range(0, events, 5_000):
+                await asyncio.gather(*map(ports.queue.offer, arrivals[start : start + 5_000]))
+            yield ports, settings
+
+
+def arrival(workspace_id, number: int) -> Arrival:
+    body = request("", number).partition(b"\r\n\r\n")[2]
+    agent = BROWSER.format(number % 40 + 100)
+    return Arrival(
+        workspace_id, workspace_id, Channel.TRACK, f"e{number}", True, datetime.now(UTC), body, agent,
+        "203.0.113.7", {},
+    )  # fmt: skip
+
+
+async def main(events: int) -> None:
+    async with filled(events) as (ports, settings):
+        pipeline = pipeline_of(
+            SimpleNamespace(
+                queue=Timed(ports.queue, {"take": "take", "settle": "settle"}),
+                events=Timed(ports.events, {"append": "append", "sessions": "sessions"}),
+                workspace=ports.workspace, devices=ports.devices, geo=ports.geo, domains=ports.domains,
+            ),
+            settings.ingest,
+        )  # fmt: skip
+        began, started, moved = time.perf_counter(), time.process_time(), 0
+        while count := await pipeline.drain_once():
+            moved += count
+        spent["enrich"] = time.process_time() - started - sum(spent.values())
+        took = time.perf_counter() - began
+    for phase, seconds in sorted(spent.items()):
+        sys.stdout.write(f"{phase:10} {1000 * seconds / moved:7.3f} CPU-ms per event\n")
+    sys.stdout.write(f"{'together':10} {1000 * sum(spent.values()) / moved:7.3f} CPU-ms per event, ")
+    sys.stdout.write(f"{moved / took:.0f} events/s\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=20_000)
+    asyncio.run(main(parser.parse_args().events))
