@@ -19,7 +19,19 @@ from service_core.access.ports import Allowance as Allowance
 from service_core.access.ports import Directory as Directory
 from service_core.access.ports import LimiterDown as LimiterDown
 from service_core.access.ports import RateLimiter as RateLimiter
+from service_core.access.rules import OwnChannel as OwnChannel
+from service_core.access.rules import Rules as Rules
 from service_core.access.windows import FixedWindows as FixedWindows
+from service_core.delivery.exports.model import Export as Export
+from service_core.delivery.exports.model import Format as Format
+from service_core.delivery.exports.model import Status as Status
+from service_core.delivery.exports.model import Subject as Subject
+from service_core.delivery.exports.ports import Exports as Exports
+from service_core.delivery.exports.ports import ExportSink as ExportSink
+from service_core.delivery.exports.ports import ExportWork as ExportWork
+from service_core.delivery.exports.ports import JobQueue as JobQueue
+from service_core.delivery.exports.ports import QueueDown as QueueDown
+from service_core.delivery.exports.ports import SinkDown as SinkDown
 from service_core.extension import Adapter as Adapter
 from service_core.extension import AdapterSettings as AdapterSettings
 from service_core.extension import hook as hook
@@ -87,6 +99,7 @@ from service_core.insight.people.traits import text_trait as text_trait
 from service_core.insight.people.traits import traits as traits
 from service_core.insight.ports import Aggregate as Aggregate
 from service_core.insight.ports import Aggregates as Aggregates
+from service_core.insight.ports import Batch as Batch
 from service_core.insight.ports import ConversionSet as ConversionSet
 from service_core.insight.ports import Credit as Credit
 from service_core.insight.ports import EventLog as EventLog
@@ -107,6 +120,7 @@ from service_core.insight.ports import QueryTimeout as QueryTimeout
 from service_core.insight.ports import Scan as Scan
 from service_core.insight.ports import Sort as Sort
 from service_core.insight.ports import StoreUnavailable as StoreUnavailable
+from service_core.insight.ports import Streams as Streams
 from service_core.insight.ports import Touch as Touch
 from service_core.insight.ports import Weighting as Weighting
 from service_core.insight.predicates import meets as meets
@@ -119,6 +133,7 @@ from service_core.insight.trailing import trailing as trailing
 from service_core.intake.model import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as COLUMNS
 from service_core.intake.model import PAGE_VIEWS as PAGE_VIEWS
+from service_core.intake.model import WIRE_COLUMNS as WIRE_COLUMNS
 from service_core.intake.model import Arrival as Arrival
 from service_core.intake.model import Channel as Channel
 from service_core.intake.model import Event as Event
@@ -141,6 +156,7 @@ from service_core.intake.ports import SessionState as SessionState
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import StartupError as StartupError
+from service_core.kernel.files import Chunks as Chunks
 from service_core.kernel.money import split as split
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Scope as Scope

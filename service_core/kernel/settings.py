@@ -53,6 +53,13 @@ class LimitsSettings(Section):
     store: str = Field("memory://", description="URL of the counters of request and mutation budgets.")
 
 
+class ExportSettings(Section):
+    """Who writes export files, and where they are kept."""
+
+    jobs: str = Field("inline://", description="URL of the queue that wakes workers.")
+    sink: str = Field("local:///exports", description="URL of the place where files are kept for seven days.")
+
+
 class GeoSettings(Section):
     """Address to place."""
 
@@ -138,6 +145,7 @@ class Settings(Section):
     storage: StorageSettings = StorageSettings()
     ingest: IngestSettings = IngestSettings()
     limits: LimitsSettings = LimitsSettings()
+    exports: ExportSettings = ExportSettings()
     geo: GeoSettings = GeoSettings()
     devices: DevicesSettings = DevicesSettings()
     domains: DomainsSettings = DomainsSettings()

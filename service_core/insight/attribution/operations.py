@@ -117,7 +117,7 @@ async def get_attribution(
     asked = query.asked(who)
     chosen = Attribution(model=query.model, window_days=query.window_days)
     model = models.named(chosen.model)
-    _check_basis(query, model)
+    check_basis(query, model)
     credit = credit_for(models, chosen, by_touch=query.by_touch, event_names=query.event_names)
     report = Report(query.scan(who, asked), totals_only(credit), aggregates)
     grouping, by_channel = GROUPINGS[query.group_by], GROUPINGS["channel"]
@@ -149,7 +149,12 @@ async def get_attribution(
     )
 
 
-def _check_basis(query: AttributionQuery, model: AttributionModel) -> None:
+def check_basis(query: AttributionQuery, model: AttributionModel) -> None:
+    """Refuse to book a fitted model's credit by touch.
+
+    Raises:
+        BadRequest: ``invalid_parameter``.
+    """
     if query.by_touch and isinstance(model, DataDriven):
         raise BadRequest(
             f"{model.label} credits groups, not single touches: basis must be conversion",

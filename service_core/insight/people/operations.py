@@ -69,6 +69,20 @@ class UsersQuery(RangeQuery):
             raise BadRequest(f"offset plus limit must not exceed {WINDOW}", "window_exceeded", field="offset")
         return sent
 
+    def page(self, who: Caller, *, limit: int | None = None) -> PeoplePage:
+        """The plan of the page, or of one of another length."""
+        return PeoplePage(
+            scan=scan_of(who, self.asked(who).span, include_bots=self.include_bots),
+            limit=limit or self.limit,
+            offset=self.offset,
+            sort=self.sort,
+            search=self.search,
+            identified=self.identified,
+            utm_source=self.utm_source,
+            utm_campaign=self.utm_campaign,
+            country=self.country,
+        )
+
 
 class Users(Answer):
     """A page of persons."""
@@ -112,20 +126,8 @@ async def list_users(query: UsersQuery, *, who: Caller, people: People, queue: I
 
     A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` reaches to 5000.
     """
-    asked = query.asked(who)
-    plan = PeoplePage(
-        scan=scan_of(who, asked.span, include_bots=query.include_bots),
-        limit=query.limit,
-        offset=query.offset,
-        sort=query.sort,
-        search=query.search,
-        identified=query.identified,
-        utm_source=query.utm_source,
-        utm_campaign=query.utm_campaign,
-        country=query.country,
-    )
-    found, total = await people.people(plan)
-    currency = who.workspace.currency
+    found, total = await people.people(query.page(who))
+    asked, currency = query.asked(who), who.workspace.currency
     return Users(
         users=[UserRow.model_validate(row_of(person, currency)) for person in found],
         total_count=total,

@@ -1,0 +1,1 @@
+"""What leaves the house: exports of events, persons and attribution as files."""

@@ -1,0 +1,95 @@
+"""What exports need from outside: their rows, a queue that wakes workers, and a place for files."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import BinaryIO, Protocol
+from uuid import UUID
+
+from service_core.delivery.exports.model import Export
+from service_core.kernel.files import Chunks
+
+
+class Exports(Protocol):
+    """Rows of export jobs, kept durably, as requests see them."""
+
+    async def add_export(self, export: Export, most_active: int) -> bool:
+        """Add a job; False when the workspace has so many queued or running ones already."""
+
+    async def export(self, export_id: UUID) -> Export | None:
+        """The job with this id, of whichever workspace."""
+
+    async def exports(self, workspace_id: UUID, limit: int) -> list[Export]:
+        """The latest jobs of a workspace, newest first."""
+
+    async def withdraw_export(self, export_id: UUID) -> None:
+        """Remove a job that is still queued, as if it had never been asked for."""
+
+
+class ExportWork(Protocol):
+    """Rows of export jobs, as workers see them."""
+
+    async def free_exports(self, now: datetime, limit: int) -> list[Export]:
+        """Jobs whose ``free_at`` has come, oldest first."""
+
+    async def replace_export(self, before: Export, after: Export) -> bool:
+        """Save the next state; False, and nothing saved, unless the row still stands as ``before``.
+
+        Compared are status, attempt and ``free_at``.
+        """
+
+    async def due_exports(self, now: datetime) -> list[Export]:
+        """Jobs whose ``due_at`` has come."""
+
+
+class QueueDown(Exception):
+    """The queue cannot be reached: nobody was woken."""
+
+
+class JobQueue(Protocol):
+    """Wakes workers. It may forget: free jobs are found by their rows, a little later."""
+
+    async def wake(self, export_id: UUID) -> None:
+        """Let some worker know that there is a job; twice is as good as once.
+
+        Raises:
+            QueueDown: the queue cannot be reached.
+        """
+
+    async def work_here(self, work: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+        """Work in this process until ``stop`` is set, whenever woken and now and then unasked.
+
+        Args:
+            work: does one job; False when there is none.
+            stop: ends the work; the job in hand is given up by cancellation.
+
+        A queue whose workers are processes of their own returns at once.
+        """
+
+
+class SinkDown(Exception):
+    """The place of the files cannot be reached."""
+
+
+class ExportSink(Protocol):
+    """Keeps finished files by name. A file is there as a whole or not at all."""
+
+    def draft(self, name: str) -> AbstractAsyncContextManager[BinaryIO]:
+        """A file to write to, in this process; it is kept durably when the block ends.
+
+        When the block raises nothing is kept.
+        """
+
+    async def url(self, name: str, save_as: str, lasts: timedelta) -> str | None:
+        """An address that gives the file to anybody for so long; None where only `read` gives it.
+
+        Raises:
+            SinkDown: it cannot be signed at the moment.
+        """
+
+    async def read(self, name: str) -> tuple[int, Chunks] | None:
+        """Size and content; None when there is no such file."""
+
+    async def delete(self, name: str) -> None:
+        """Remove the file and what a crash may have left of its draft; there may be neither."""

@@ -1,0 +1,75 @@
+"""Writing the file of one export: its question, its rows, its bytes."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.access.scopes import AGENT_SCOPES
+from service_core.access.workspaces import Workspaces
+from service_core.delivery.exports.contents import Contents
+from service_core.delivery.exports.filters import question
+from service_core.delivery.exports.model import Export
+from service_core.delivery.exports.ports import ExportSink
+from service_core.delivery.exports.table import RendererOf, Table
+
+
+class Author:
+    """Writes files.
+
+    Args:
+        sink: where they go.
+        workspaces: whose data it is.
+        contents: what goes into them.
+        render: writes the formats.
+    """
+
+    def __init__(
+        self, sink: ExportSink, workspaces: Workspaces, contents: Contents, render: RendererOf
+    ) -> None:
+        self._sink = sink
+        self._workspaces = workspaces
+        self._contents = contents
+        self._render = render
+
+    async def write(self, export: Export) -> tuple[int, bool]:
+        """Write the file of a job; the number of its rows, and whether there were more.
+
+        Raises:
+            Exception: whatever the store or the sink raised; then there is no file.
+        """
+        workspace = await self._workspaces.find(export.workspace_id)
+        if workspace is None:
+            raise LookupError("the workspace of an export is gone")
+        query = question(export.subject, export.start_date, export.end_date, export.filters)
+        table = self._contents.table(query, _on_behalf(export, workspace))
+        async with self._sink.draft(export.file) as file:
+            found = await self._fill(export, table, file.write)
+        return min(found, table.most), found > table.most
+
+    async def _fill(self, export: Export, table: Table, write: Callable[[bytes], object]) -> int:
+        """Render batch by batch, off the event loop; the number of rows found."""
+        renderer = self._render(export.format, table.columns)
+        write(renderer.header())
+        found = 0
+        async with aclosing(table.batches) as batches:
+            async for batch in batches:
+                data, rows = await asyncio.to_thread(renderer.rows, batch, max(table.most - found, 0))
+                await asyncio.to_thread(write, data)
+                found += rows
+        return found
+
+
+def _on_behalf(export: Export, workspace: Workspace) -> Caller:
+    """The caller of the request, as far as reads look at it, at the instant of the request."""
+    credential = Credential(
+        id=export.credential_id,
+        workspace_id=workspace.id,
+        kind=CredentialKind.AGENT,
+        name="export",
+        scopes=AGENT_SCOPES,
+        rate_limit=0,
+        hint="",
+        created_at=export.created_at,
+    )
+    return Caller(workspace, credential, export.created_at)
