@@ -44,9 +44,13 @@ class RedisQueue:
         """Look whether the server keeps what it acknowledges.
 
         Raises:
-            StartupError: it may not; the message says what to change.
+            StartupError: it may not; the message says what to change, and nothing stays open.
         """
-        await check(self._redis, self._fsync)
+        try:
+            await check(self._redis, self._fsync)
+        except BaseException:
+            await self._redis.aclose()
+            raise
 
     async def aclose(self) -> None:
         """Make durable what is pending, and leave."""

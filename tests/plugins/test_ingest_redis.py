@@ -1,0 +1,260 @@
+"""The queue in Redis: shared by processes, bounded, durable, and quick to say that it cannot."""
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from plugins.ingest_redis.adapter import RedisQueue
+from service_core.extension import load
+from service_core.insight.ports import StoreUnavailable
+from service_core.intake.model import Channel, Quarantined, Reason
+from service_core.intake.ports import Offer, QueueFailed
+from service_core.kernel.errors import StartupError
+from service_core.testing.queue.kit import NOON, Sender, stored
+from service_core.testing.redis_server import RedisServer, find_binary
+
+REGISTRY = load()
+HOUR = timedelta(hours=1)
+
+
+@asynccontextmanager
+async def queue(url, **given):
+    given = {"patience_seconds": 5, "glance_seconds": 2} | given
+    options = "&".join(f"{name}={value}" for name, value in given.items())
+    opened = REGISTRY.open("queue", f"{url}/0?{options}", folder=Path())
+    await opened.start()
+    try:
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+@pytest.fixture
+def sender():
+    return Sender()
+
+
+@pytest.fixture
+def prefix():
+    return uuid4().hex
+
+
+async def offered(opened: RedisQueue, sender: Sender, number: int) -> None:
+    answers = await asyncio.gather(*(opened.offer(sender.arrival(f"e{n}")) for n in range(number)))
+    assert set(answers) == {Offer.QUEUED}
+
+
+async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis_url, prefix, sender):
+    async with queue(redis_url, prefix=prefix) as one, queue(redis_url, prefix=prefix) as two:
+        await offered(one, sender, 100)
+        hands = [await one.take(40), await two.take(40), await one.take(60)]
+        ids = [queued.arrival.event_id for queued in hands[1] + hands[2]]
+        assert len(ids) == len(set(ids)) == 100
+        await one.settle([stored(queued) for queued in hands[2]], [])
+        await two.settle([stored(queued) for queued in hands[1]], [])
+        assert (await sender.row(one)).stored == 100
+
+
+async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once(redis_url, prefix, sender):
+    async with (
+        queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as dead,
+        queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as alive,
+    ):
+        await offered(dead, sender, 10)
+        in_hand = await dead.take(10)
+        assert await alive.take(10) == []
+        async with asyncio.timeout(10):
+            while not (taken := await alive.take(10)):  # noqa: ASYNC110 - silence grows by itself
+                await asyncio.sleep(0.02)
+        assert taken == in_hand
+        await alive.settle([stored(queued) for queued in taken], [])
+        await dead.settle([stored(queued) for queued in in_hand], [])
+        row = await sender.row(alive)
+        assert (row.stored, row.in_flight, row.balanced) == (10, 0, True)
+
+
+async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch_in_hand(
+    redis_server, prefix, sender
+):
+    async with queue(redis_server.url, prefix=prefix, reclaim_seconds=0.05) as first:
+        await offered(first, sender, 3)
+        taken = await first.take(2)
+        async with queue(redis_server.url, prefix=prefix) as second:
+            assert len(await second.take(10)) == 1
+        assert (await names(first), len(taken)) == (2, 2)
+        async with asyncio.timeout(10):
+            while len(await first.take(10)) < 3:  # noqa: ASYNC110 - another consumer's silence grows by itself
+                await asyncio.sleep(0.02)
+        await first.settle([stored(queued) for queued in await first.take(10)], [])
+    async with queue(redis_server.url, prefix=prefix) as third:
+        assert await names(third) == 1, "the silent one goes after a day"
+
+
+async def names(opened: RedisQueue) -> int:
+    return len(await opened._redis.xinfo_consumers(opened._keys.stream, "store"))
+
+
+async def test_a_full_stream_refuses_new_events_and_never_drops_what_waits(redis_url, prefix, sender):
+    async with queue(redis_url, prefix=prefix, bound=10) as opened:
+        answers = await asyncio.gather(
+            *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
+        )
+        assert [isinstance(answer, QueueFailed) for answer in answers] == [False] * 10 + [True] * 5
+        assert await opened.offer(sender.arrival("e0")) is Offer.DUPLICATE
+        taken = await opened.take(100)
+        assert len(taken) == 10
+        await opened.settle([stored(queued) for queued in taken[:1]], [])
+        assert await opened.offer(sender.arrival("e14")) is Offer.QUEUED, "a refused event's id is free"
+        row = await sender.row(opened)
+        assert (row.received, row.duplicate, row.stored, row.in_flight) == (12, 1, 1, 10)
+
+
+async def test_a_process_with_too_many_undecided_offers_refuses_at_once(redis_url, prefix, sender):
+    async with queue(redis_url, prefix=prefix, gather=10) as opened:
+        answers = await asyncio.gather(
+            *(opened.offer(sender.arrival(f"e{n}")) for n in range(15)), return_exceptions=True
+        )
+    assert sum(isinstance(answer, QueueFailed) for answer in answers) == 5
+
+
+async def test_a_quarantined_event_is_kept_raw_and_can_be_replayed_under_its_sequence(
+    redis_url, prefix, sender
+):
+    async with queue(redis_url, prefix=prefix) as opened:
+        await offered(opened, sender, 3)
+        taken = await opened.take(10)
+        for again in range(2):
+            await opened.settle([], [Quarantined(queued, "no number") for queued in taken])
+            assert await opened.take(10) == []
+            assert await opened.replay(sender.workspace) == 3
+            assert await opened.take(10) == taken, again
+        await opened.settle([stored(queued) for queued in taken], [])
+        await opened.settle([stored(queued) for queued in taken], [])
+        row = await sender.row(opened)
+        assert (row.received, row.stored, row.quarantined, row.in_flight) == (3, 3, 0, 0)
+
+
+async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(redis_server, sender):
+    async with queue(redis_server.url) as opened:
+        await offered(opened, sender, 1)
+        (before,) = await opened.take(10)
+        for command in (("SCRIPT", "FLUSH"), ("FLUSHALL",)):
+            assert redis_server.ask(*command) == "+OK"
+        await offered(opened, sender, 1)
+        (after,) = await opened.take(10)
+        assert after.seq > before.seq, "the sequence never goes back"
+        await opened.settle([stored(after)], [])
+
+
+async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
+    async with queue(redis_server.url, patience_seconds=0.3) as opened:
+        await offered(opened, sender, 1)
+        redis_server.hang()
+        started = time.monotonic()
+        answers = await asyncio.gather(
+            *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
+        )
+        assert {type(answer) for answer in answers} == {QueueFailed}
+        assert time.monotonic() - started < 2
+        redis_server.go_on()
+        again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
+        assert set(again) == {Offer.QUEUED}
+        assert (await sender.row(opened)).received == 6
+
+
+async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_deadline_themselves(
+    redis_url, prefix, sender
+):
+    async with queue(redis_url, prefix=prefix) as opened:
+        for wrong_by in (-3600, 3600):
+            await opened.offer(sender.arrival(f"before {wrong_by}"))
+            opened._writer._server_ahead += wrong_by
+            assert await opened.offer(sender.arrival(f"after {wrong_by}")) is Offer.QUEUED
+
+
+async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledger_unknown(
+    redis_server, sender
+):
+    async with queue(redis_server.url, glance_seconds=0.5) as opened:
+        await opened.state()
+        redis_server.kill()
+        started = time.monotonic()
+        states = [await opened.state() for _ in range(50)]
+        assert time.monotonic() - started < 1
+        assert len({state.oldest_received_at for state in states}) == 1
+        assert states[0].oldest_received_at is not None, "nothing received since then counts as stored"
+        with pytest.raises(StoreUnavailable):
+            await opened.ledger(sender.workspace, NOON, NOON + HOUR)
+        redis_server.start()
+        async with asyncio.timeout(5):
+            while (await opened.state()).oldest_received_at is not None:  # noqa: ASYNC110 - asked again by and by
+                await asyncio.sleep(0.05)
+
+
+async def test_a_process_that_starts_while_the_server_is_away_refuses_events_and_serves_when_it_is_back(
+    redis_server, sender
+):
+    redis_server.kill()
+    async with queue(redis_server.url) as opened:
+        with pytest.raises(QueueFailed):
+            await opened.offer(sender.arrival())
+        with pytest.raises(StoreUnavailable):
+            await opened.state()
+        await opened.reject(sender.workspace, sender.key, Channel.TRACK, Reason.ENQUEUE_FAILED, NOON)
+        redis_server.start()
+        await offered(opened, sender, 1)
+        row = await sender.row(opened)
+        assert (row.received, row.rejected, row.in_flight) == (2, 1, 1), "the count waited too"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"appendonly": "no"}, "appendonly yes"),
+        ({"appendfsync": "everysec"}, "appendfsync everysec"),
+        ({"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}, "noeviction"),
+    ],
+)
+async def test_a_server_that_may_forget_stops_the_start_and_the_message_says_what_to_set(
+    tmp_path, options, words
+):
+    binary = find_binary() or pytest.skip("no server is installed")
+    server = RedisServer(binary, tmp_path, **options)
+    server.start()
+    try:
+        with pytest.raises(StartupError, match=words):
+            async with queue(server.url):
+                pass
+    finally:
+        server.kill()
+
+
+async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
+    server = RedisServer(
+        find_binary() or pytest.skip("no server is installed"), tmp_path, appendfsync="everysec"
+    )
+    server.start()
+    try:
+        async with queue(server.url, fsync="everysec") as opened:
+            await offered(opened, sender, 1)
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis:///relative",
+        "redis://localhost/name",
+        "redis://localhost/0?bond=5",
+        "redis://localhost/0?bound=0",
+    ],
+)
+def test_a_url_that_does_not_fit_stops_the_start(url):
+    with pytest.raises(StartupError):
+        REGISTRY.open("queue", url, folder=Path())
