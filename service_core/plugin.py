@@ -21,6 +21,8 @@ from service_core.access.ports import LimiterDown as LimiterDown
 from service_core.access.ports import RateLimiter as RateLimiter
 from service_core.access.rules import OwnChannel as OwnChannel
 from service_core.access.rules import Rules as Rules
+from service_core.access.rules import OwnChannel as OwnChannel
+from service_core.access.rules import Rules as Rules
 from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.delivery.exports.model import Export as Export
 from service_core.delivery.exports.model import Format as Format

@@ -52,6 +52,13 @@ class SqlDirectory:
             await connection.execute(sa.insert(WORKSPACES).values(workspace_row(workspace)))
             await _advance(connection)
 
+    async def save_workspace(self, workspace: Workspace) -> None:
+        """Replace the workspace with this id."""
+        row = workspace_row(workspace)
+        async with self._database.write() as connection:
+            await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
+            await _advance(connection)
+
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
         query = sa.select(WORKSPACES).order_by(WORKSPACES.c.created_at, WORKSPACES.c.id)

@@ -1,10 +1,11 @@
 """Rows <-> the values of `access`, pure."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import RowMapping
 
-from service_core.plugin import Credential, CredentialKind, Scope, Workspace
+from service_core.plugin import Credential, CredentialKind, OwnChannel, Rules, Scope, Workspace
 
 
 def workspace_row(workspace: Workspace) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def workspace_row(workspace: Workspace) -> dict[str, Any]:
         "created_at": workspace.created_at,
         "secret": workspace.secret,
         "allowed_origins": list(workspace.allowed_origins),
+        "rules": _written(workspace.rules),
     }
 
 
@@ -38,6 +40,30 @@ def workspace_of(row: RowMapping, prefix: str = "") -> Workspace:
         created_at=row[f"{prefix}created_at"],
         secret=row[f"{prefix}secret"],
         allowed_origins=tuple(row[f"{prefix}allowed_origins"]),
+        rules=_read(row[f"{prefix}rules"]),
+    )
+
+
+def _written(rules: Rules) -> dict[str, Any]:
+    """What is the workspace's own; rules of the house are not written down, so that they may change."""
+    values = {
+        "conversions": None if rules.conversions is None else sorted(rules.conversions),
+        "any_revenue": None if rules.any_revenue else False,
+        "channels": [{"id": channel.id, **channel.conditions} for channel in rules.channels] or None,
+        "model": rules.model,
+        "window_days": rules.window_days,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _read(stored: Mapping[str, Any]) -> Rules:
+    conversions = stored.get("conversions")
+    return Rules(
+        conversions=None if conversions is None else frozenset(conversions),
+        any_revenue=stored.get("any_revenue", True),
+        channels=tuple(OwnChannel(**channel) for channel in stored.get("channels", ())),
+        model=stored.get("model"),
+        window_days=stored.get("window_days"),
     )
 
 

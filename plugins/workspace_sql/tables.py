@@ -31,6 +31,7 @@ WORKSPACES: Final = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("secret", sa.LargeBinary, nullable=False),
     sa.Column("allowed_origins", sa.JSON, nullable=False),
+    sa.Column("rules", sa.JSON, nullable=False, server_default="{}"),
 )
 
 CREDENTIALS: Final = sa.Table(

@@ -9,6 +9,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from service_core.access.roles import Role
+from service_core.access.rules import Rules
 from service_core.kernel.operations import Scope
 
 
@@ -30,6 +31,7 @@ class Workspace:
     created_at: datetime
     secret: bytes = field(repr=False)
     allowed_origins: tuple[str, ...] = ()
+    rules: Rules = field(default=Rules())
 
     @property
     def zone(self) -> ZoneInfo:

@@ -23,6 +23,9 @@ class Directory(Protocol):
     async def create_workspace(self, workspace: Workspace) -> None:
         """Add a workspace; it is visible at once."""
 
+    async def save_workspace(self, workspace: Workspace) -> None:
+        """Replace the workspace with this id; what is remembered of it anywhere is old at once."""
+
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
 

@@ -6,6 +6,7 @@ import sys
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -20,6 +21,7 @@ from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.tables import METADATA
 from service_core.access.authenticate import Authenticator
 from service_core.access.keys import found_workspace, mint_key, revoke_key
+from service_core.access.rules import OwnChannel, Rules
 from service_core.extension import load
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError, Unauthorized
@@ -27,6 +29,7 @@ from service_core.kernel.ids import digest
 from service_core.kernel.operations import Scope
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
+STEPS = Path(workspace_sql.__file__).parent / "migrations" / "versions"
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
 
 
@@ -67,6 +70,28 @@ async def test_what_is_saved_is_what_is_found(directory, founded):
     assert identity.workspace == workspace
     assert await directory.workspaces() == [founded.workspace, workspace]
     assert await directory.keys(workspace.id) == [minted.credential]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(),
+        Rules(conversions=frozenset(), any_revenue=False),
+        Rules(
+            conversions=frozenset({"purchase", "webinar"}),
+            channels=(OwnChannel("custom:crm", source="news*"), OwnChannel("custom:shop", campaign="*shop*")),
+            model="linear",
+            window_days=7,
+        ),
+    ],
+)
+async def test_the_rules_a_workspace_made_its_own_are_kept_and_seen_at_once(directory, founded, rules):
+    changed = replace(founded.workspace, rules=rules)
+    before = directory.generation()
+    await directory.save_workspace(changed)
+    assert directory.generation() != before
+    assert (await directory.identify(digest(founded.agent_key.secret))).workspace == changed
+    assert await directory.workspaces() == [changed]
 
 
 async def test_everything_is_there_after_a_restart(tmp_path):
@@ -241,7 +266,7 @@ async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
         with engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
             assert compare_metadata(context, METADATA) == []
-            assert context.get_current_revision() == "0001"
+            assert context.get_current_revision() == max(path.name for path in STEPS.glob("[0-9]*.py"))[:4]
     finally:
         engine.dispose()
 
@@ -290,9 +315,10 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path):
     async with opened(tmp_path) as directory:
         await found_workspace(directory, NOW, name="Example Shop")
     with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
+        (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
         other.execute("UPDATE alembic_version SET version_num = '9999'")
         assert "9999" in await refused_start(tmp_path)
-        other.execute("UPDATE alembic_version SET version_num = '0001'")
+        other.execute("UPDATE alembic_version SET version_num = ?", (here,))
     async with opened(tmp_path) as directory:
         assert [workspace.name for workspace in await directory.workspaces()] == ["Example Shop"]
 
