@@ -1,11 +1,11 @@
 """The event store on an embedded DuckDB file: every port, one question module behind each method."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plugins.events_sql import log, persona, upkeep, visits, writing
+from plugins.events_sql import log, persona, streams, upkeep, visits, writing
 from plugins.events_sql.aggregate import aggregate
 from plugins.events_sql.cohorts import cohorts
 from plugins.events_sql.engine import Engine
@@ -15,6 +15,7 @@ from plugins.events_sql.people import people
 from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import (
     Aggregate,
+    Batch,
     CohortPlan,
     CohortTable,
     Event,
@@ -88,6 +89,14 @@ class DuckEvents:
     async def page(self, plan: EventPage) -> Events:
         """Raw event rows."""
         return await self._engine.read(lambda reader: log.page(plan, reader))
+
+    def event_batches(self, scan: Scan, limit: int) -> AsyncGenerator[Batch, None]:
+        """Event rows for a file, newest first."""
+        return self._engine.stream(lambda reader: streams.events(scan, limit, reader))
+
+    def person_batches(self, plan: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
+        """Persons for a file."""
+        return self._engine.stream(lambda reader: streams.persons(plan, reader))
 
     async def names(self, scan: Scan) -> list[EventName]:
         """Event names in the span."""

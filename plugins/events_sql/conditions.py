@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.sql.functions import FunctionElement
 
 from plugins.events_sql import functions as fn
 from service_core.plugin import Op, Predicate
@@ -16,7 +17,7 @@ from service_core.plugin import Op, Predicate
 Expression = sa.ColumnElement[Any]
 _NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _NEGATED: Final = {Op.NEQ: Op.EQ, Op.NOT_IN: Op.IN, Op.NOT_CONTAINS: Op.CONTAINS, Op.IS_NOT_SET: Op.IS_SET}
-_TEXT: Final[Mapping[Op, type[sa.ColumnElement[bool]]]] = {
+_TEXT: Final[Mapping[Op, type[FunctionElement[bool]]]] = {
     Op.CONTAINS: fn.Has,
     Op.STARTS_WITH: fn.Starts,
     Op.ENDS_WITH: fn.Ends,

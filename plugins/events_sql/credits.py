@@ -162,7 +162,8 @@ def _weight(columns: Any, rule: Credit) -> Expression:
 
 def _quota(columns: Any, name: str, rule: Credit) -> Expression:
     if rule.weighting is Weighting.DECAY:
-        return columns[name] * columns.weight / columns.whole
+        share: Expression = columns[name] * columns.weight / columns.whole
+        return share
     return fn.Quotient(fn.Huge(columns[name]) * columns.weight, columns.whole)
 
 

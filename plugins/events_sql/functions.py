@@ -4,6 +4,7 @@ Every construct sets its own ``inherit_cache``; without it the text of a stateme
 each time, silently.
 """
 
+from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
@@ -75,7 +76,7 @@ class JsonKind(FunctionElement[str]):
     type = sa.Text()
 
 
-class Huge(FunctionElement[int]):
+class Huge(FunctionElement[Decimal]):
     """A whole number wide enough for products of two."""
 
     inherit_cache = True

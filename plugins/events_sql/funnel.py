@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.periods import micros_of
+from plugins.events_sql.periods import micros, micros_of
 from plugins.events_sql.relations import EventRows, between
 from plugins.events_sql.rows import naive
 from plugins.events_sql.walking import Walked, walk
@@ -27,11 +27,10 @@ def funnel(plan: FunnelPlan, reader: Reader) -> FunnelTable:
     if end <= plan.scan.span.start:
         return FunnelTable([FunnelStep(0, None, None) for _ in plan.steps], 0)
     looked = Span(plan.scan.span.start, end)
-    if plan.order is FunnelOrder.ORDERED and not _overlap(plan):
-        reader.keep("steps", _steps(plan, looked))
-        (row,) = reader.text(_ORDERED(plan), [micros_of(plan.window), _micros(plan)])
-        return _table(row)
     reader.keep("steps", _steps(plan, looked))
+    if plan.order is FunnelOrder.ORDERED and not _overlap(plan):
+        (row,) = reader.text(_ordered(plan), [micros_of(plan.window), micros(plan.now)])
+        return _table(row)
     listed = reader.text(
         "SELECT * FROM steps WHERE unit IN (SELECT unit FROM steps WHERE starts) ORDER BY unit, pos"
     )
@@ -43,21 +42,13 @@ def _overlap(plan: FunnelPlan) -> bool:
     return bool(plan.exclude and plan.exclude & frozenset().union(*plan.steps))
 
 
-def _micros(plan: FunnelPlan) -> int:
-    from plugins.events_sql.periods import micros
-
-    return micros(plan.now)
-
-
 def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     """The events that matter: unit, place in its order, instant, which steps it can be."""
     rows = EventRows(plan.scan, looked)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
     unit = rows.table.c.session_no if plan.by_session else rows.person_no()
-    firsts = names if plan.order is FunnelOrder.ANY else plan.steps[0]
-    if plan.order is FunnelOrder.ANY:
-        firsts = frozenset().union(*plan.steps)
+    firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     seen = [rows.met(predicate) for predicate in plan.scan.filters]
     starts = sa.and_(among(name, firsts), *between(rows.at, plan.scan.span), *seen)
     place = sa.func.row_number().over(partition_by=unit, order_by=(rows.at, rows.table.c.seq))
@@ -73,14 +64,14 @@ def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     return statement if plan.order is FunnelOrder.STRICT else statement.where(among(name, names))
 
 
-def _ORDERED(plan: FunnelPlan) -> str:
+def _ordered(plan: FunnelPlan) -> str:
     """The walk over ``steps``, given the window and now in microseconds."""
     last = len(plan.steps) - 1
     walked, joins = ["s0.unit", "s0.pos AS pos0", "s0.t AS t0"], []
     for k in range(1, last + 1):
         walked += [f"s{k}.pos AS pos{k}", f"s{k}.t AS t{k}"]
         joins.append(
-            f"ASOF LEFT JOIN (SELECT unit, pos, t FROM steps WHERE in{k}) s{k}"
+            f"ASOF LEFT JOIN (SELECT unit, pos, t FROM steps WHERE in{k}) s{k}"  # noqa: S608 - numbers only
             f" ON s{k - 1}.unit = s{k}.unit AND s{k - 1}.pos < s{k}.pos"
         )
     if plan.exclude:

@@ -26,12 +26,22 @@ SHOWN: Final = sa.table("shown", sa.column("person_no", sa.BigInteger), sa.colum
 
 def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
     """A page of persons with an event in the span, and the number of all."""
-    reader.keep("crowd", _crowd(plan))
+    gather(plan, reader)
     total = reader.text("SELECT count(*) FROM crowd")[0][0]
+    return shown(plan, reader), total
+
+
+def gather(plan: PeoplePage, reader: Reader) -> None:
+    """Keep everyone who is asked for as a table of the question."""
+    reader.keep("crowd", _crowd(plan))
+
+
+def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
+    """The page of those who were gathered."""
     reader.keep("shown", _page(plan))
     told = {name: {row[0]: row[1:] for row in reader.rows(part)} for name, part in _parts(plan.scan).items()}
     order = reader.text("SELECT person_no FROM shown ORDER BY place")
-    return [_person(number, told) for (number,) in order], total
+    return [_person(number, told) for (number,) in order]
 
 
 def _crowd(plan: PeoplePage) -> sa.Select[Any]:
@@ -54,7 +64,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
         .group_by(number)
         .subquery("seen")
     )
-    asked = _asked(plan, seen, prefix)
+    asked = _asked(plan, seen)
     named = seen.join(IDS, IDS.c.no == seen.c.person_no)
     source, sort = _sorting(plan, seen, named)
     joined, where = _touched(plan, seen, source)
@@ -71,7 +81,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     return sa.select(*columns).select_from(joined).where(*asked, *where)
 
 
-def _asked(plan: PeoplePage, seen: Any, prefix: Expression) -> list[Expression]:
+def _asked(plan: PeoplePage, seen: Any) -> list[Expression]:
     known = fn.Starts(IDS.c.id, sa.literal("u:"))
     asked = []
     if plan.identified is not None:

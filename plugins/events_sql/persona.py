@@ -1,5 +1,6 @@
 """One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,9 +11,11 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.log import ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS
+from plugins.events_sql.tables import CANDIDATES, EVENTS, IDS, OWNERS, PERSONS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
+
+_INTEGERS: Final = sa.ARRAY(sa.BigInteger)
 
 _RESOLVE: Final = """
 SELECT coalesce(p.id, i.id) FROM ids i
@@ -44,29 +47,42 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
     return None
 
 
-def _members(workspace_id: UUID, person: str, reader: Reader) -> tuple[int, list[int]] | None:
-    """The number of a person, and of every visitor whose events may be theirs; None when never seen."""
+def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:
     found = reader.rows(sa.select(IDS.c.no).where(IDS.c.workspace_id == workspace_id, IDS.c.id == person))
-    if not found:
-        return None
-    number = found[0][0]
-    parts = reader.rows(sa.select(PERSONS.c.no).where(PERSONS.c.person_no == number))
-    ids = [number, *(no for (no,) in parts)]
-    owned = sa.select(OWNERS.c.visitor_no).where(fn.Listed(OWNERS.c.strong_no, sa.literal(ids, _INTEGERS)))
+    return found[0][0] if found else None
+
+
+def _visitors(workspace_id: UUID, persons: Iterable[int], reader: Reader) -> set[int]:
+    """Every visitor whose events may be those of some persons."""
+    listed = sa.literal(list(persons), _INTEGERS)
+    parts = reader.rows(sa.select(PERSONS.c.no).where(fn.Listed(PERSONS.c.person_no, listed)))
+    ids = {*persons, *(no for (no,) in parts)}
+    listed = sa.literal(list(ids), _INTEGERS)
+    owned = sa.select(OWNERS.c.visitor_no).where(fn.Listed(OWNERS.c.strong_no, listed))
     named = sa.select(EVENTS.c.visitor_no).where(
-        EVENTS.c.workspace_id == workspace_id, fn.Listed(EVENTS.c.strong_no, sa.literal(ids, _INTEGERS))
+        EVENTS.c.workspace_id == workspace_id, fn.Listed(EVENTS.c.strong_no, listed)
     )
-    return number, [*ids, *(no for (no,) in reader.rows(sa.union(owned, named)))]
+    return {*ids, *(no for (no,) in reader.rows(sa.union(owned, named)))}
 
 
-_INTEGERS: Final = sa.ARRAY(sa.BigInteger)
+def _sharing(visitors: Iterable[int], reader: Reader) -> set[int]:
+    """Every person that ever had an event of some visitors."""
+    listed = sa.literal(list(visitors), _INTEGERS)
+    owners = sa.select(OWNERS.c.strong_no).where(fn.Listed(OWNERS.c.visitor_no, listed))
+    named = sa.select(CANDIDATES.c.strong_no).where(
+        fn.Listed(CANDIDATES.c.visitor_no, listed), CANDIDATES.c.strong_no.is_not(None)
+    )
+    ids = {*visitors, *(no for (no,) in reader.rows(sa.union(owners, named)))}
+    parts = sa.select(PERSONS.c.no, PERSONS.c.person_no)
+    found = reader.rows(parts.where(fn.Listed(PERSONS.c.no, sa.literal(list(ids), _INTEGERS))))
+    return {*ids, *(person for _, person in found)}
 
 
 def _own(scan: Scan, person: str, reader: Reader) -> tuple[Any, list[Any]] | None:
-    members = _members(scan.workspace_id, person, reader)
-    if members is None:
+    number = _number(scan.workspace_id, person, reader)
+    if number is None:
         return None
-    number, visitors = members
+    visitors = sorted(_visitors(scan.workspace_id, [number], reader))
     rows = EventRows(scan, scan.span)
     met = [rows.met(predicate) for predicate in scan.filters]
     few = fn.Listed(EVENTS.c.visitor_no, sa.literal(visitors, _INTEGERS))
@@ -84,12 +100,15 @@ def history(scan: Scan, person: str, reader: Reader) -> list[Event]:
 
 
 def person_touches(scan: Scan, person: str, reader: Reader) -> list[Touch]:
-    """The person's touches in the span, oldest first."""
-    members = _members(scan.workspace_id, person, reader)
-    if members is None:
+    """The person's touches in the span, oldest first.
+
+    Whoever shares a visitor has a say in what is a touch there, so their touches are told too.
+    """
+    number = _number(scan.workspace_id, person, reader)
+    if number is None:
         return []
-    number, visitors = members
-    touch = touches(scan, visitors=visitors)
+    sharing = _sharing(_visitors(scan.workspace_id, [number], reader), reader)
+    touch = touches(scan, visitors=sorted(_visitors(scan.workspace_id, sharing, reader)))
     columns = [touch.c[name] for name in ("at", *COLUMNS)]
     own = sa.select(*columns).where(touch.c.person_no == number, *between(touch.c.at, scan.span))
     return [shown_touch(row) for row in reader.rows(own.order_by(touch.c.at, touch.c.seq))]

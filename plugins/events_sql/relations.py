@@ -318,6 +318,7 @@ def between(at: Expression, span: Span) -> list[Expression]:
 
 
 def within(at: Expression, span: Span) -> Expression:
+    """Whether an instant lies in a span; an unknown one does not."""
     return sa.func.coalesce(sa.and_(*between(at, span)), sa.false())
 
 

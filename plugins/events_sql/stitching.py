@@ -55,7 +55,8 @@ def person_names(rows: Any, number: Expression) -> Expression:
         lambda: sa.select(IDS).where(IDS.c.workspace_id == rows.scan.workspace_id).subquery("names"),
         lambda i: i.c.no == number,
     )
-    return names.c.id
+    found: Expression = names.c.id
+    return found
 
 
 def persons_first_seen(scan: Scan) -> sa.FromClause:

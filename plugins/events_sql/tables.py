@@ -137,6 +137,13 @@ PERSONS: Final = sa.Table(
     sa.Column("person_no", sa.BigInteger),
 )
 
+BACKLOG: Final = sa.Table(
+    "backlog",
+    META,
+    sa.Column("month", sa.DateTime),
+    sa.Column("appended", sa.BigInteger),
+)
+
 REVOKED: Final = sa.Table(
     "revoked",
     META,

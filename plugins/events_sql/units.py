@@ -20,7 +20,7 @@ _ANCHOR: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
 def units(scan: Scan, span: Span, *, whole: bool) -> sa.Subquery:
     """Every unit booked in a span, or over all time; a refund's order may be any time before it."""
     marked = _marked(scan, None if whole or scan.order_refunds else Span(span.start - REPEAT, span.end))
-    own = _own(marked, scan).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
+    own = _own(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
     charges = _marked(scan, None)
     return sa.union_all(own, _refunds(scan, charges, None if whole or scan.order_refunds else span)).subquery(
         "units"
@@ -48,7 +48,7 @@ def _marked(scan: Scan, span: Span | None) -> sa.Subquery:
     ).subquery()
 
 
-def _own(marked: Any, scan: Scan) -> sa.Select[Any]:
+def _own(marked: Any) -> sa.Select[Any]:
     c = marked.c
     return sa.select(
         (c.seq * 2).label("unit"),

@@ -79,7 +79,11 @@ NUMBERED: Final = (
 )
 """The new rows of the batch, with their numbers."""
 
-_EVENTS: Final = f"INSERT INTO events BY NAME SELECT * FROM {NUMBERED}"  # noqa: S608 - text of our own
+_EVENTS: Final = f"""
+INSERT INTO events BY NAME SELECT * FROM {NUMBERED};
+INSERT INTO backlog
+  SELECT date_trunc('month', b.timestamp), count(*) FROM batch b JOIN numbers n ON n.row_no = b.row_no GROUP BY 1
+"""  # noqa: S608 - text of our own
 
 _SESSIONS: Final = f"""
 CREATE OR REPLACE TEMP TABLE parts AS {caches.sessions_of(NUMBERED)};

@@ -19,7 +19,7 @@ class DuckDialect(PGDialect):
     div_is_floordiv = False
 
     def __init__(self) -> None:
-        super().__init__(paramstyle="numeric_dollar")
+        super().__init__(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
 
 
 TEMPLATES: Final[dict[type[FunctionElement[Any]], str]] = {

@@ -1,0 +1,187 @@
+"""One relation's part of an aggregate: a single scan that answers every leaf counted over it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.credits import CreditRows
+from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
+from plugins.events_sql.relations import Rows, rows_of
+from service_core.plugin import Aggregate, Leaf, Relation, Span
+
+BUCKET: Final = "b"
+_NOTHING: Final = sa.literal_column("0", sa.BigInteger)
+
+
+def keys(plan: Aggregate) -> list[str]:
+    """Names of the columns that make a group, in order."""
+    bucket = [BUCKET] if plan.buckets else []
+    return [*bucket, *(f"d{i}" for i in range(len(plan.dimensions)))]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The leaves of a plan over one relation and one number of trailing days.
+
+    Attributes:
+        leaves: all leaves of the plan; a part gives 0 for those that are not ``own``.
+        own: positions of the leaves it counts.
+    """
+
+    plan: Aggregate
+    leaves: Sequence[Leaf]
+    own: Sequence[int]
+
+    def statement(self) -> sa.Select[Any]:
+        """Every group that a leaf met, with the values of all leaves."""
+        if self._windows and self.plan.buckets:
+            return self._in_windows()
+        bucket = [bucket_index(self._rows.at, self.plan.buckets.stretches())] if self.plan.buckets else []
+        values = [self._counted(i) if i in self.own else _NOTHING for i in range(len(self.leaves))]
+        group = zip(keys(self.plan), [*bucket, *self._dimensions], strict=True)
+        return self._grouped([column.label(key) for key, column in group], values)
+
+    @property
+    def _relation(self) -> Relation:
+        return self.leaves[self.own[0]].of
+
+    @cached_property
+    def _windows(self) -> list[tuple[int, Span]]:
+        """The days every bucket looks back over, when it does."""
+        days = self.leaves[self.own[0]].trailing_days
+        return [] if days is None else trailing_windows(self.plan.scan, self.plan.buckets, days)
+
+    @property
+    def _span(self) -> Span:
+        if not self._windows:
+            return self.plan.scan.span
+        return Span(min(w.start for _, w in self._windows), max(w.end for _, w in self._windows))
+
+    @cached_property
+    def _rows(self) -> Rows:
+        scan, span, used = self.plan.scan, self._span, self._used()
+        if self._relation is Relation.CREDITS and self.plan.credit:
+            return CreditRows(scan, span, self.plan.credit, used)
+        return rows_of(self._relation, scan, span, used)
+
+    def _used(self) -> frozenset[str]:
+        """Columns the part asks for."""
+        predicates = [*self.plan.scan.filters, *(p for i in self.own for p in self.leaves[i].where)]
+        named = [self.leaves[i].column for i in self.own]
+        named += [dimension.get(self._relation) for dimension in self.plan.dimensions]
+        asked = (*(p.column for p in predicates), *named)
+        return frozenset(part for name in asked if name for part in name.split("|"))
+
+    @cached_property
+    def _dimensions(self) -> list[Expression]:
+        asked = (dimension.get(self._relation) for dimension in self.plan.dimensions)
+        absent = sa.cast(sa.null(), sa.Text)
+        return [absent if column is None else self._rows.column(column) for column in asked]
+
+    @cached_property
+    def _met(self) -> dict[int, Expression]:
+        """The conditions of the leaves that have some."""
+        return {
+            i: sa.and_(*(self._rows.met(predicate) for predicate in self.leaves[i].where))
+            for i in self.own
+            if self.leaves[i].where
+        }
+
+    def _where(self) -> list[Expression]:
+        """What a row meets that any leaf counts."""
+        where = [self._rows.met(predicate) for predicate in self.plan.scan.filters]
+        if len(self._met) == len(self.own):
+            where.append(sa.or_(*self._met.values()))
+        return [*self._rows.where, *where]
+
+    def _grouped(self, group: list[Any], values: list[Expression]) -> sa.Select[Any]:
+        where = self._where()
+        columns = [value.label(f"m{i}") for i, value in enumerate(values)]
+        statement = sa.select(*group, *columns).select_from(self._rows.source).where(*where)
+        return statement.group_by(*_positions(group))
+
+    def _counted(self, i: int) -> Expression:
+        """A leaf over the rows of its group that meet its conditions."""
+        leaf, met = self.leaves[i], self._met.get(i)
+        if leaf.column is None:
+            counted: Any = sa.func.count()
+        elif leaf.distinct:
+            counted = sa.func.count(self._rows.key(leaf.column).distinct())
+        else:
+            counted = sa.func.sum(_number(self._rows.column(leaf.column)))
+        return shown(counted if met is None else counted.filter(met), leaf)
+
+    def _in_windows(self) -> sa.Select[Any]:
+        """A trailing measure: each row counts in every bucket that looks back as far as it."""
+        found, look = self._by_day(), self._looks()
+        values = [
+            _over_window(leaf, found.c[f"v{i}"]) if i in self.own else _NOTHING
+            for i, leaf in enumerate(self.leaves)
+        ]
+        group = [look.c.b.label(BUCKET), *(found.c[key] for key in keys(self.plan)[1:])]
+        columns = [value.label(f"m{i}") for i, value in enumerate(values)]
+        joined = found.join(look, sa.and_(found.c.day >= look.c.first, found.c.day <= look.c.last))
+        return sa.select(*group, *columns).select_from(joined).group_by(*_positions(group))
+
+    def _by_day(self) -> sa.Subquery:
+        """What every row gives to the leaves, by local day; each different key once."""
+        values = [self._given(i).label(f"v{i}") for i in self.own]
+        days = local_days(self.plan.scan, self._span).stretches()
+        group = zip(keys(self.plan)[1:], self._dimensions, strict=True)
+        columns = [bucket_index(self._rows.at, days).label("day"), *(c.label(key) for key, c in group)]
+        where = self._where()
+        seen = sa.select(*columns, *values).select_from(self._rows.source).where(*where)
+        every = all(self.leaves[i].distinct for i in self.own)
+        return (seen.distinct() if every else seen).subquery("seen")
+
+    def _given(self, i: int) -> Expression:
+        """What a row gives to a leaf: its distinct key, its number, or 1."""
+        leaf, met = self.leaves[i], self._met.get(i)
+        if leaf.column is None:
+            given: Expression = sa.literal_column("1", sa.BigInteger)
+        else:
+            given = self._rows.key(leaf.column) if leaf.distinct else _number(self._rows.column(leaf.column))
+        return given if met is None else sa.case((met, given))
+
+    def _looks(self) -> sa.Subquery:
+        """First and last local day of every bucket's window."""
+        days = local_days(self.plan.scan, self._span)
+        ends = (*days.starts[1:], days.end)
+        listed = {
+            "b": [index for index, _ in self._windows],
+            "first": [days.starts.index(window.start) for _, window in self._windows],
+            "last": [ends.index(window.end) for _, window in self._windows],
+        }
+        integers = sa.ARRAY(sa.BigInteger)
+        lists = (sa.func.unnest(sa.literal(each, integers)).label(name) for name, each in listed.items())
+        return sa.select(*lists).subquery("windows")
+
+
+def _positions(group: Sequence[object]) -> list[Expression]:
+    """Grouping by place, so that a long expression is not compiled twice."""
+    return [sa.literal_column(str(n + 1)) for n in range(len(group))]
+
+
+def _number(column: Expression) -> Expression:
+    return sa.cast(column, sa.Integer) if isinstance(column.type, sa.Boolean) else column
+
+
+def _over_window(leaf: Leaf, value: Expression) -> Expression:
+    return shown(sa.func.count(value.distinct()) if leaf.distinct else sa.func.sum(value), leaf)
+
+
+def in_seconds(leaf: Leaf) -> bool:
+    """Whether a leaf sums durations."""
+    return leaf.column == "duration" and not leaf.distinct
+
+
+def shown(summed: Expression, leaf: Leaf) -> Expression:
+    """Counts and sums are whole numbers; durations are kept in microseconds and shown in seconds."""
+    if in_seconds(leaf):
+        return sa.cast(fn.Whole(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
+    return fn.Whole(summed)
