@@ -5,12 +5,17 @@ from typing import Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from plugins.workspace_sql.accounts import SqlAccounts
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.generation import advance
+from plugins.workspace_sql.grants import SqlGrants
+from plugins.workspace_sql.key_requests import SqlKeyRequests
+from plugins.workspace_sql.members import SqlMembers
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
-from plugins.workspace_sql.tables import CREDENTIALS, GENERATION, WORKSPACES
+from plugins.workspace_sql.signups import SqlSignups
+from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
 from service_core.plugin import Credential, Identity, Workspace
 
 _IDENTIFY: Final = (
@@ -20,8 +25,8 @@ _IDENTIFY: Final = (
 )
 
 
-class SqlDirectory:
-    """Implements the directory port on one `Database`."""
+class SqlDirectory(SqlAccounts, SqlMembers, SqlKeyRequests, SqlSignups, SqlGrants):
+    """Implements the directory port on one `Database`, and with its parts every port of the wing `access`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,14 +55,14 @@ class SqlDirectory:
         """Add a workspace."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(WORKSPACES).values(workspace_row(workspace)))
-            await _advance(connection)
+            await advance(connection)
 
     async def save_workspace(self, workspace: Workspace) -> None:
         """Replace the workspace with this id."""
         row = workspace_row(workspace)
         async with self._database.write() as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
-            await _advance(connection)
+            await advance(connection)
 
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
@@ -79,7 +84,7 @@ class SqlDirectory:
         async with self._database.write() as connection:
             if (await connection.execute(update)).rowcount == 0:
                 await connection.execute(sa.insert(CREDENTIALS).values(row))
-            await _advance(connection)
+            await advance(connection)
 
     async def keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
@@ -90,8 +95,3 @@ class SqlDirectory:
         )
         async with self._database.read() as connection:
             return [credential_of(row) for row in (await connection.execute(query)).mappings()]
-
-
-async def _advance(connection: AsyncConnection) -> None:
-    """Tell every process, with this commit, that what it remembers of keys is old."""
-    await connection.execute(sa.update(GENERATION).values(value=GENERATION.c.value + 1))

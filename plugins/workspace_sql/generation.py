@@ -5,6 +5,11 @@ import time
 from pathlib import Path
 from typing import Final
 
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from plugins.workspace_sql.tables import GENERATION
+
 FRESH_SECONDS: Final = 0.001
 """How long an answer is given again: under load the question would cost more than all else of a look-up."""
 
@@ -44,3 +49,8 @@ class Generation:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+
+async def advance(connection: AsyncConnection) -> None:
+    """Tell every process, with this commit, that what it remembers of keys is old."""
+    await connection.execute(sa.update(GENERATION).values(value=GENERATION.c.value + 1))

@@ -62,23 +62,42 @@ async def found_workspace(
     Raises:
         BadRequest: a blank name, an unknown zone, currency form or plan.
     """
-    workspace = Workspace(
-        id=new_id(),
-        public_id=new_public_id(),
-        name=_checked_name(name),
-        domain=domain,
-        timezone=_checked_zone(timezone),
-        currency=_checked_currency(currency),
-        plan=_checked_plan(plan),
-        active=True,
-        created_at=now,
-        secret=secrets.token_bytes(32),
+    workspace = prepare_workspace(
+        now, name=name, timezone=timezone, currency=currency, domain=domain, plan=plan
     )
     await directory.create_workspace(workspace)
     return Founded(
         workspace,
         write_key=await issue(directory, workspace, CredentialKind.WRITE, now),
         agent_key=await issue(directory, workspace, CredentialKind.AGENT, now),
+    )
+
+
+def prepare_workspace(
+    now: datetime,
+    *,
+    name: str,
+    timezone: str = "UTC",
+    currency: str = "USD",
+    domain: str | None = None,
+    plan: str = UNLIMITED.id,
+) -> Workspace:
+    """A workspace that is not kept yet; the arguments are those of `found_workspace`.
+
+    Raises:
+        BadRequest: a blank name, an unknown zone, currency form or plan.
+    """
+    return Workspace(
+        id=new_id(),
+        public_id=new_public_id(),
+        name=checked_name(name),
+        domain=domain,
+        timezone=checked_zone(timezone),
+        currency=_checked_currency(currency),
+        plan=checked_plan(plan),
+        active=True,
+        created_at=now,
+        secret=secrets.token_bytes(32),
     )
 
 
@@ -104,19 +123,35 @@ async def mint_key(
     Raises:
         BadRequest: a blank name, or no scope.
     """
+    minted = prepare_key(workspace, now, name=name, scopes=scopes, rate_limit=rate_limit)
+    await directory.save_key(minted.credential, digest(minted.secret))
+    return minted
+
+
+def prepare_key(
+    workspace: Workspace,
+    now: datetime,
+    *,
+    name: str,
+    scopes: Iterable[Scope] = (Scope.READ,),
+    rate_limit: int = DEFAULT_RATE,
+) -> Minted:
+    """A named key that is not kept yet; the arguments are those of `mint_key`.
+
+    Raises:
+        BadRequest: a blank name, or no scope.
+    """
     allowed = frozenset(scopes)
     if not allowed:
         raise BadRequest("A key needs at least one scope", "missing_field", field="scopes")
     limit = PLANS.get(workspace.plan, UNLIMITED).clamp(rate_limit)
-    token = new_agent_token()
     kind = CredentialKind.NAMED
-    return await _keep(
-        directory,
+    return _minted(
         workspace,
-        token,
+        new_agent_token(),
         now,
         kind=kind,
-        name=_checked_name(name),
+        name=checked_name(name),
         scopes=allowed,
         rate_limit=limit,
     )
@@ -124,13 +159,18 @@ async def mint_key(
 
 async def issue(directory: Directory, workspace: Workspace, kind: CredentialKind, now: datetime) -> Minted:
     """Create the Agent key or the write key of a workspace."""
+    minted = prepare_issue(workspace, kind, now)
+    await directory.save_key(minted.credential, digest(minted.secret))
+    return minted
+
+
+def prepare_issue(workspace: Workspace, kind: CredentialKind, now: datetime) -> Minted:
+    """An Agent key or write key that is not kept yet."""
     if kind is CredentialKind.WRITE:
         secret, name, scopes, limit = new_write_key(), "Write key", frozenset[Scope](), INGEST_RATE
     else:
         secret, name, scopes, limit = new_agent_token(), "Agent key", AGENT_SCOPES, DEFAULT_RATE
-    return await _keep(
-        directory, workspace, secret, now, kind=kind, name=name, scopes=scopes, rate_limit=limit
-    )
+    return _minted(workspace, secret, now, kind=kind, name=name, scopes=scopes, rate_limit=limit)
 
 
 async def regenerate(
@@ -159,8 +199,7 @@ async def revoke_key(directory: Directory, workspace: Workspace, key_id: UUID, n
     raise NotFound
 
 
-async def _keep(
-    directory: Directory,
+def _minted(
     workspace: Workspace,
     secret: str,
     now: datetime,
@@ -180,18 +219,27 @@ async def _keep(
         hint=hint(secret),
         created_at=now,
     )
-    await directory.save_key(credential, digest(secret))
     return Minted(credential, secret)
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
+    """A name without space around it.
+
+    Raises:
+        BadRequest: nothing is left.
+    """
     trimmed = name.strip()
     if not trimmed:
         raise BadRequest("A name may not be blank", "invalid_parameter", field="name")
     return trimmed
 
 
-def _checked_zone(name: str) -> str:
+def checked_zone(name: str) -> str:
+    """The name of a time zone.
+
+    Raises:
+        BadRequest: it is unknown.
+    """
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
@@ -216,7 +264,12 @@ def _checked_currency(code: str) -> str:
     return upper
 
 
-def _checked_plan(plan: str) -> str:
+def checked_plan(plan: str) -> str:
+    """The id of a plan.
+
+    Raises:
+        BadRequest: it is unknown.
+    """
     if plan not in PLANS:
         raise BadRequest(
             f"Unknown plan {plan}", "invalid_parameter", field="plan", hint=f"Plans: {', '.join(PLANS)}."

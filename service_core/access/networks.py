@@ -1,8 +1,9 @@
 """Client addresses as far as limits tell them apart."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Final
 
-IPV6_PREFIX = 64
+IPV6_PREFIX: Final = 64
 
 
 def network_of(address: str | None) -> str | None:

@@ -1,0 +1,1 @@
+"""Signing up: a pending signup, a checkout, and a workspace that exists exactly once after payment."""
