@@ -124,6 +124,7 @@ class Applicant:
 
     signup_id: UUID
     workspace: Workspace | None
+    now: datetime
 
     @property
     def spender(self) -> UUID:
