@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from service_core.access.rules import OwnChannel
 from service_core.intake.addresses import pairs
 from service_core.intake.campaign import COOKIE_IDS, UTM, Campaign, text
 from service_core.intake.classify import DIRECT_VISIT, Attribution, Classifier
@@ -15,7 +16,11 @@ _NOTHING: Final = Campaign()
 
 
 def attribution_columns(
-    brought: Campaign, page: Page, session: SessionState | None, classifier: Classifier
+    brought: Campaign,
+    page: Page,
+    session: SessionState | None,
+    classifier: Classifier,
+    channels: tuple[OwnChannel, ...] = (),
 ) -> dict[str, Any]:
     """The classification: the row's own, or else inherited from its session; and that of a touch.
 
@@ -24,9 +29,10 @@ def attribution_columns(
         page: its page and referrer.
         session: what is known of its session, None at the first event.
         classifier: source lists and channel rules.
+        channels: the workspace's own channels.
     """
-    referral = classifier.classify(_NOTHING, page.external) if page.external else None
-    own = referral if brought.empty else classifier.classify(brought, page.external)
+    referral = classifier.classify(_NOTHING, page.external, channels) if page.external else None
+    own = referral if brought.empty else classifier.classify(brought, page.external, channels)
     in_url = not brought.empty and _contains(page.query, brought)
     carried = not in_url and _is_latest(brought, session)
     source, medium, channel = (referral if carried else own) or _inherited(session)

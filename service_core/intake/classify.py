@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from service_core.access.rules import OwnChannel
 from service_core.intake.campaign import Campaign
 from service_core.intake.ports import Domains
-from service_core.intake.rules.channels import CHANNELS, ChannelRule, Fact, When
+from service_core.intake.rules.channels import Fact, When, with_own
 from service_core.intake.rules.sources import (
     ALIASES,
     CLICK_SOURCES,
@@ -21,6 +22,8 @@ DIRECT: Final = "(direct)"
 NO_MEDIUM: Final = "(none)"
 
 _REMEMBERED: Final = 8192
+_WORKSPACES: Final = 128
+"""Sets of rules kept ready."""
 
 
 class Attribution(NamedTuple):
@@ -49,16 +52,10 @@ class Classifier:
 
     Args:
         domains: knows the registrable part of a host name.
-        rules: channel rules in order; the last one must match everything.
     """
 
-    def __init__(self, domains: Domains, rules: Sequence[ChannelRule] = CHANNELS) -> None:
-        tests = [(rule.id, [_test(when) for when in rule.any_of]) for rule in rules]
-
-        def channel(words: _Words) -> str:
-            return next(name for name, conditions in tests if any(holds(words) for holds in conditions))
-
-        self._channel = lru_cache(_REMEMBERED)(channel)
+    def __init__(self, domains: Domains) -> None:
+        self._rule = lru_cache(_WORKSPACES)(_first_match)
         self._registrable = lru_cache(_REMEMBERED)(domains.registrable)
         self._entry = lru_cache(_REMEMBERED)(self._find_entry)
         self._sites = lru_cache(_REMEMBERED)(self._find_sites)
@@ -82,12 +79,13 @@ class Classifier:
         """Whether a host is known for forged referrers."""
         return self.site(host) in SPAM
 
-    def classify(self, sent: Campaign, referrer: str | None) -> Attribution:
+    def classify(self, sent: Campaign, referrer: str | None, own: tuple[OwnChannel, ...] = ()) -> Attribution:
         """The classification by what an event carries.
 
         Args:
             sent: its campaign values.
             referrer: host of its external referrer, None without one.
+            own: the workspace's own channels, tested first.
         """
         click_source, click_medium = self._click(sent)
         named = sent.utm.get("utm_source", "").lower() or click_source
@@ -98,7 +96,8 @@ class Classifier:
             medium = MEDIUM_OF[within] if within else NO_MEDIUM if named or not referrer else "referral"
         campaign = sent.utm.get("utm_campaign", "")
         facts = _facts(sent, referrer, medium)
-        return Attribution(source, medium, self._channel(_Words(source, medium, campaign, within, facts)))
+        channel = self._rule(own)(_Words(source, medium, campaign, within, facts))
+        return Attribution(source, medium, channel)
 
     def _click(self, sent: Campaign) -> tuple[str | None, str | None]:
         for kind in sent.clicks:
@@ -143,6 +142,16 @@ def _suffixes(host: str) -> list[str]:
     """The host and every parent of it with a dot, longest first."""
     labels = host.split(".")
     return [".".join(labels[i:]) for i in range(len(labels) - 1)]
+
+
+def _first_match(own: tuple[OwnChannel, ...]) -> Callable[[_Words], str]:
+    tests = [(rule.id, [_test(when) for when in rule.any_of]) for rule in with_own(own)]
+
+    @lru_cache(_REMEMBERED)
+    def channel(words: _Words) -> str:
+        return next(name for name, conditions in tests if any(holds(words) for holds in conditions))
+
+    return channel
 
 
 def _test(when: When) -> Callable[[_Words], bool]:

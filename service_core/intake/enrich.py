@@ -74,7 +74,7 @@ class Enricher:
         Args:
             queued: the arrival and its sequence.
             fields: what `read` made of its body.
-            workspace: its currency and own domains count.
+            workspace: its currency, own domains and own channels count.
             session: what is known of the event's session, None at its first event.
             busy: whether the visitor sends more events a minute than a person could.
         """
@@ -93,7 +93,7 @@ class Enricher:
             received_at=arrival.received_at,
             source=source,
             **_told(fields),
-            **attribution_columns(brought, page, session, self._classifier),
+            **attribution_columns(brought, page, session, self._classifier, workspace.rules.channels),
             **campaign_columns(brought, sent, denied=denied),
             **_page_columns(page, session, denied=denied),
             revenue=amount,

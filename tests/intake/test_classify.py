@@ -2,18 +2,19 @@
 
 import pytest
 
+from service_core.access.rules import OwnChannel
 from service_core.intake.campaign import campaign
 from service_core.intake.classify import Attribution, Classifier
-from service_core.intake.rules.channels import CHANNELS, ChannelRule, When, with_own
+from service_core.intake.rules.channels import CHANNELS, ChannelRule, When
 from service_core.testing.intake import LastLabels
 
 CLASSIFIER = Classifier(LastLabels())
 OWN = ("example.com",)
 
 
-def classify(properties=None, referrer=None, classifier=CLASSIFIER):
-    host = referrer if referrer and classifier.external(referrer, OWN) else None
-    return classifier.classify(campaign(properties or {}), host)
+def classify(properties=None, referrer=None, own=()):
+    host = referrer if referrer and CLASSIFIER.external(referrer, OWN) else None
+    return CLASSIFIER.classify(campaign(properties or {}), host, own)
 
 
 def utm(source=None, medium=None, name=None, **more):
@@ -149,15 +150,28 @@ def test_known_spam_is_spam_with_its_subdomains():
     assert not CLASSIFIER.spam("partner.example")
 
 
-def test_a_workspace_puts_its_own_rules_first():
-    mine = Classifier(LastLabels(), with_own([ChannelRule("custom:crm", (When(source="newsletter"),))]))
-    assert classify(utm("Newsletter", "email"), classifier=mine).channel == "custom:crm"
-    assert classify(utm("google", "cpc"), classifier=mine).channel == "paid_search"
+@pytest.mark.parametrize(
+    ("own", "properties", "channel"),
+    [
+        (OwnChannel("custom:crm", source="newsletter"), utm("Newsletter", "email"), "custom:crm"),
+        (OwnChannel("custom:crm", source="newsletter"), utm("google", "cpc"), "paid_search"),
+        (OwnChannel("custom:crm", source="newsletter"), utm("newsletters", "email"), "email"),
+        (OwnChannel("custom:partner", campaign="partner-*"), utm("google", "cpc", "Partner-7"), "custom:partner"),
+        (OwnChannel("custom:both", source="google", medium="cp*"), utm("google", "cpc"), "custom:both"),
+        (OwnChannel("custom:both", source="google", medium="cp*"), utm("google", "organic"), "organic_search"),
+        (OwnChannel("custom:dot", source="a.b"), utm("axb", "email"), "email"),
+        (OwnChannel("custom:walkin", source="(direct)"), None, "custom:walkin"),
+    ],
+)  # fmt: skip
+def test_a_workspace_puts_its_own_channels_first(own, properties, channel):
+    assert classify(properties, own=(own,)).channel == channel
 
 
-def test_an_own_rule_names_itself_custom():
-    with pytest.raises(ValueError, match="custom:"):
-        with_own([ChannelRule("paid_search", (When(),))])
+def test_own_channels_are_tested_in_their_order_and_leave_other_workspaces_alone():
+    own = (OwnChannel("custom:first", medium="email"), OwnChannel("custom:second", medium="*"))
+    assert classify(utm("foo", "email"), own=own).channel == "custom:first"
+    assert classify(utm("foo", "other"), own=own).channel == "custom:second"
+    assert classify(utm("foo", "email")).channel == "email"
 
 
 def test_the_last_rule_matches_everything():

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from service_core.access.rules import OwnChannel, Rules
 from service_core.intake.attribution import next_state
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
@@ -188,6 +189,14 @@ def test_allowed_origins_are_own():
     shop = replace(SHOP, allowed_origins=("https://shop.partner.net:8443",))
     body = {"event": "pageview", "user_id": 1, "properties": {"referrer": "https://www.partner.net/"}}
     assert ENRICHER.enrich(queued(), body, workspace=shop).channel == "direct"
+
+
+def test_own_channels_of_the_workspace_name_the_event_and_the_touch_it_makes():
+    shop = replace(SHOP, rules=Rules(channels=(OwnChannel("custom:crm", source="newsletter"),)))
+    body = {"event": "pageview", "anonymous_id": "a1", "properties": {"utm_source": "Newsletter"}}
+    event = ENRICHER.enrich(queued(), body, workspace=shop)
+    assert (event.channel, event.own_channel) == ("custom:crm", "custom:crm")
+    assert ENRICHER.enrich(queued(), body, workspace=SHOP).channel == "unassigned"
 
 
 def test_values_that_a_client_kept_are_carried_and_make_no_touch_of_their_own():

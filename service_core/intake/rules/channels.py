@@ -1,14 +1,13 @@
 """The channel rules, first match wins, case-insensitive (semantics 7.2)."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from service_core.access.rules import OwnChannel
 from service_core.intake.rules.sources import ASSISTANTS, SEARCH, SHOPPING, SOCIAL, VIDEO
-
-CUSTOM: Final = "custom:"
-"""Prefix of the ids of a workspace's own rules."""
 
 
 class Fact(StrEnum):
@@ -44,17 +43,19 @@ class ChannelRule:
     any_of: tuple[When, ...]
 
 
-def with_own(own: Iterable[ChannelRule]) -> tuple[ChannelRule, ...]:
-    """A workspace's own rules, in their order, before the built-in ones.
+def with_own(own: Iterable[OwnChannel]) -> tuple[ChannelRule, ...]:
+    """A workspace's own channels, in their order, before those of the house."""
+    return (*(ChannelRule(channel.id, (_named(channel),)) for channel in own), *CHANNELS)
 
-    Raises:
-        ValueError: the id of an own rule does not start with ``custom:``.
-    """
-    first = tuple(own)
-    for rule in first:
-        if not rule.id.startswith(CUSTOM):
-            raise ValueError(f"channel rule {rule.id!r}: the id of an own rule starts with {CUSTOM!r}")
-    return first + CHANNELS
+
+def _named(channel: OwnChannel) -> When:
+    source, medium, campaign = map(_expression, (channel.source, channel.medium, channel.campaign))
+    return When(source, medium, campaign)
+
+
+def _expression(text: str | None) -> str | None:
+    """The regular expression of a text in which ``*`` stands for any characters."""
+    return ".*".join(map(re.escape, text.split("*"))) if text else None
 
 
 _PAID: Final = r".*cp.*|ppc|retargeting|paid.*"
