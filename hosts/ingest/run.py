@@ -1,6 +1,7 @@
 """The ingest process: opens the directory and the queue, and nothing of the questions' side."""
 
 import asyncio
+import gc
 import socket
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ READY: Final = "ready"
 _SWITCH_SECONDS: Final = 0.0005
 """How long the event loop may keep the interpreter while the committing thread wants it back.
 
-With the default of 5 ms each of the few steps of a commit would wait that long under load.
+With the default of 5 ms a finished commit would wait that long under load before it can say so.
 """
 
 
@@ -50,6 +51,8 @@ async def run(config: Path, listen: str | None, server: Server | None, *, with_p
         stop_on_signals(shutdown)
         if with_parent:
             await _stop_with_parent(shutdown)
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: a full collection would stop every request to find that out
         sys.stdout.write(f"{READY} {_address(listener)}\n")
         sys.stdout.flush()
         await serve(application(settings, ports), listener, server or settings.http.server, shutdown)
