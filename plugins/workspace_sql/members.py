@@ -5,7 +5,7 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from plugins.workspace_sql.access_tables import INVITATIONS, MEMBERS
+from plugins.workspace_sql.access_tables import INVITATIONS, MEMBERS, OAUTH_GRANTS
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.rows import workspace_of
 from plugins.workspace_sql.tables import WORKSPACES
@@ -62,6 +62,8 @@ class SqlMembers:
             if await _only_owner(connection, workspace_id, account_id):
                 return False
             gone = await connection.execute(sa.delete(MEMBERS).where(*_key(workspace_id, account_id)))
+            grants = OAUTH_GRANTS.c.workspace_id == workspace_id, OAUTH_GRANTS.c.account_id == account_id
+            await connection.execute(sa.delete(OAUTH_GRANTS).where(*grants))
             return gone.rowcount == 1
 
     async def save_invitation(self, invitation: Invitation, digest: str) -> None:

@@ -9,7 +9,6 @@ from typing import Final
 from service_core.access.authorization.addresses import Addresses
 from service_core.access.authorization.consent import CODE_PREFIX, scopes_of
 from service_core.access.authorization.model import (
-    ACCESS_LIFETIME,
     REFRESH_LIFETIME,
     Issued,
     OAuthFault,
@@ -18,7 +17,7 @@ from service_core.access.authorization.model import (
 )
 from service_core.access.authorization.ports import Tickets
 from service_core.access.members.ports import Members
-from service_core.access.oauth.ports import Grants
+from service_core.access.oauth.ports import ACCESS_TOKEN_LIFETIME, Grants
 from service_core.access.roles import OAUTH_SCOPES
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import ACCESS_TOKEN, base64url, digest, new_access_token, new_token
@@ -78,18 +77,17 @@ class Exchange:
         ticket = await self._tickets.ticket(sought)
         if ticket is None or ticket.kind is not kind:
             raise _invalid()
-        if not _belongs(ticket, form):
-            await self._tickets.exchange(sought, None, now)
-            raise _invalid()
         scopes = await self._scopes(ticket, form.get("scope"))
         access, refresh = new_access_token(), new_token(REFRESH_PREFIX)
-        issued = Issued(digest(access), now + ACCESS_LIFETIME, digest(refresh), now + REFRESH_LIFETIME)
-        if now >= ticket.expires_at or not scopes or not await self._tickets.exchange(sought, issued, now):
+        fits = _belongs(ticket, form) and now < ticket.expires_at and bool(scopes)
+        issued = Issued(digest(access), now + ACCESS_TOKEN_LIFETIME, digest(refresh), now + REFRESH_LIFETIME)
+        # Whatever does not fit uses the ticket up as well: whoever holds it should not.
+        if not await self._tickets.exchange(sought, issued if fits else None, now):
             raise _invalid()
         return {
             "access_token": access,
             "token_type": "Bearer",
-            "expires_in": int(ACCESS_LIFETIME.total_seconds()),
+            "expires_in": int(ACCESS_TOKEN_LIFETIME.total_seconds()),
             "refresh_token": refresh,
             "scope": " ".join(scope.value for scope in Scope if scope in scopes),
         }

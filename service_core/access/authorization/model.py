@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 from service_core.access.model import Grant
 
 CODE_LIFETIME: Final = timedelta(seconds=60)
-ACCESS_LIFETIME: Final = timedelta(minutes=15)
 REFRESH_LIFETIME: Final = timedelta(days=30)
 
 
