@@ -98,9 +98,10 @@ _OWNERS: Final = """
 CREATE OR REPLACE TEMP TABLE relinked AS
   SELECT visitor_no FROM numbers WHERE is_link
   GROUP BY visitor_no
-  HAVING (visitor_no, min(strong_no), max(strong_no)) NOT IN (
-    SELECT (visitor_no, min(strong_no), max(strong_no)) FROM owners
-    WHERE visitor_no IN (SELECT visitor_no FROM numbers) GROUP BY visitor_no)
+  HAVING min(strong_no) <> max(strong_no) OR (visitor_no, min(strong_no)) NOT IN (
+    SELECT (visitor_no, min(strong_no)) FROM owners
+    WHERE visitor_no IN (SELECT visitor_no FROM numbers)
+    GROUP BY visitor_no HAVING min(strong_no) = max(strong_no))
 """
 """Visitors with a link in the batch that is not one more to the only person they ever had."""
 

@@ -1,0 +1,222 @@
+"""The embedded store: its caches, its settings, its budget, and what a replay or a crash leaves behind."""
+
+import asyncio
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from plugins.events_sql import upkeep
+from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.settings import DuckSettings
+from service_core.extension import load
+from service_core.insight.measures import Predicate, count
+from service_core.insight.ports import Aggregate, EventPage, QueryTimeout
+from service_core.kernel.errors import StartupError
+from service_core.plugin import Relation
+from service_core.testing.generated import world
+from service_core.testing.story import Story, days
+
+CACHES = ("sessions", "candidates", "owners", "persons")
+SPAN = days("2026-01-01", "2026-12-31")
+
+
+@pytest.fixture
+async def store(tmp_path: Path):
+    store = load().open("events", "duckdb:///events.db?threads=2", folder=tmp_path)
+    await store.start()
+    yield store
+    await store.aclose()
+
+
+async def contents(store: DuckEvents) -> dict[str, list[tuple]]:
+    return {
+        table: await store._engine.read(lambda reader, table=table: reader.text(f"FROM {table} ORDER BY ALL"))
+        for table in CACHES
+    }
+
+
+async def stored(store: DuckEvents, story: Story) -> int:
+    plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
+    return (await store.aggregate(plan)).rows[0][0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: DuckEvents, seed: int) -> None:
+    random = Random(seed)
+    events = list(world(random, 120).story.events)
+    random.shuffle(events)
+    while events:
+        size = random.randint(1, 40)
+        await store.append(events[:size])
+        del events[:size]
+    kept = await contents(store)
+    await store.rebuild()
+    assert await contents(store) == kept
+
+
+async def test_a_batch_sent_again_adds_nothing(store: DuckEvents) -> None:
+    story = world(Random(7)).story
+    assert await store.append(story.events) == len(story.events)
+    before = await contents(store)
+    assert await store.append(story.events) == 0
+    assert await contents(store) == before
+    assert await stored(store, story) == len(story.events)
+
+
+async def test_a_batch_may_hold_an_event_twice(store: DuckEvents) -> None:
+    story = Story()
+    story.happens("page_view", at="2026-03-02", visitor="A1")
+    assert await store.append([*story.events, *story.events]) == 1
+
+
+async def test_sorting_a_month_changes_no_answer(store: DuckEvents) -> None:
+    story = world(Random(11), 200).story
+    await store.append(story.events)
+    page = EventPage(story.scan(SPAN, include_bots=True), 1000)
+    before = await contents(store), await store.page(page)
+    await store._engine.write(lambda: upkeep.maintain(store._write, enough=1))
+    assert (await contents(store), await store.page(page)) == before
+    places = "SELECT workspace_id, timestamp FROM events ORDER BY rowid"
+    rows = await store._engine.read(lambda reader: reader.text(places))
+    months = [(at.year, at.month) for _, at in rows]
+    assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
+
+
+async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
+    story = world(Random(13)).story
+    for expected in (len(story.events), 0):
+        store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+        await store.start()
+        assert await store.append(story.events) == expected
+        assert await stored(store, story) == len(story.events)
+        await store.aclose()
+
+
+@pytest.mark.parametrize(
+    "query", ["thread=2", "threads=two", "memory_limit=2 gigs", "checkpoint_threshold=-v", "readers=0"]
+)
+def test_a_misspelt_setting_stops_the_start(tmp_path: Path, query: str) -> None:
+    with pytest.raises(StartupError, match=query.partition("=")[0]):
+        load().open("events", f"duckdb:///events.db?{query}", folder=tmp_path)
+
+
+async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
+    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    with pytest.raises(StartupError, match="cannot be opened"):
+        await store.start()
+    await store.aclose()
+
+
+SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE hash(a.range, b.range) = 1"
+
+
+async def test_a_question_past_its_budget_is_stopped_in_the_engine(tmp_path: Path) -> None:
+    store = DuckEvents(DuckSettings(url="duckdb://", path=tmp_path / "e.db", timeout_seconds=0.2, readers=1))
+    await store.start()
+    with pytest.raises(QueryTimeout):
+        await store._engine.read(lambda reader: reader.text(SLOW))
+    assert await store._engine.read(lambda reader: reader.text("SELECT 1")) == [(1,)]
+    await store.aclose()
+
+
+async def test_a_caller_that_goes_away_frees_its_thread(tmp_path: Path) -> None:
+    store = DuckEvents(DuckSettings(url="duckdb://", path=tmp_path / "e.db", readers=1))
+    await store.start()
+    asked = asyncio.ensure_future(store._engine.read(lambda reader: reader.text(SLOW)))
+    await asyncio.sleep(0.05)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert await store._engine.read(lambda reader: reader.text("SELECT 1")) == [(1,)]
+    await store.aclose()
+
+
+async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(store: DuckEvents) -> None:
+    story = world(Random(17)).story
+    heavy = [asyncio.ensure_future(store._engine.read(lambda reader: reader.text(SLOW))) for _ in range(3)]
+    assert await asyncio.wait_for(store.append(story.events), 10) == len(story.events)
+    assert await asyncio.wait_for(stored(store, story), 10) == len(story.events)
+    for asked in heavy:
+        asked.cancel()
+    await asyncio.gather(*heavy, return_exceptions=True)
+
+
+async def test_filter_values_never_reach_the_text_of_a_statement(store: DuckEvents) -> None:
+    story = Story()
+    story.happens("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
+    await store.append(story.events)
+    for column, value in (("page_path", "/it's"), ("page_path", "' OR 1=1 --"), ("data:a'].b\"c", "x")):
+        scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate(column, value=value),))
+        expected = 1 if value == "/it's" else 0
+        assert (await store.page(EventPage(scan, 10))).total == expected
+
+
+APPENDER = """
+import asyncio, sys
+from pathlib import Path
+from service_core.extension import load
+from service_core.testing.story import Story
+
+async def main(folder):
+    store = load().open("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
+    await store.start()
+    story = Story()
+    print(story.workspace_id, flush=True)
+    for batch in range(10_000):
+        story.events.clear()
+        for i in range(200):
+            story.happens("page_view", at="2026-03-02", visitor=f"A{i}", session=f"s{batch}")
+        await store.append(story.events)
+        print(batch + 1, flush=True)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.faults
+def test_a_killed_process_loses_no_acknowledged_batch_and_keeps_no_half(tmp_path: Path) -> None:
+    acknowledged = 0
+    for wait in (0.3, 0.7):
+        process = subprocess.Popen(
+            [sys.executable, "-c", APPENDER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout
+        process.stdout.readline()
+        process.stdout.readline()
+        acknowledged += 200
+        deadline = time.monotonic() + wait
+        while time.monotonic() < deadline:
+            process.stdout.readline()
+            acknowledged += 200
+        os.kill(process.pid, signal.SIGKILL)
+        acknowledged += 200 * len(process.stdout.read().split())
+        process.wait()
+        process.stdout.close()
+        kept = asyncio.run(_rows(tmp_path))
+        assert kept % 200 == 0
+        assert acknowledged <= kept <= acknowledged + 200
+        acknowledged = kept
+
+
+async def _rows(folder: Path) -> int:
+    store = load().open("events", "duckdb:///events.db", folder=folder)
+    await store.start()
+    kept = await contents(store)
+    ((rows,),) = await store._engine.read(lambda reader: reader.text("SELECT count(*) FROM events"))
+    await store.rebuild()
+    assert await contents(store) == kept
+    await store.aclose()
+    return rows
+
+
+def test_timings_are_settings() -> None:
+    assert timedelta(seconds=DuckSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)
