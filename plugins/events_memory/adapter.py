@@ -1,16 +1,17 @@
 """The event store over plain lists."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from plugins.events_memory import cohorts, funnel, grid, log, paths, people
+from plugins.events_memory import cohorts, funnel, grid, log, paths, people, streams
 from plugins.events_memory.history import History
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
     Aggregate,
+    Batch,
     CohortPlan,
     CohortTable,
     ConversionSet,
@@ -71,6 +72,18 @@ class MemoryEvents:
     async def page(self, plan: EventPage) -> Events:
         """Raw event rows."""
         return log.page(plan, self._history(plan.scan))
+
+    async def event_batches(self, scan: Scan, limit: int) -> AsyncGenerator[Batch, None]:
+        """Event rows for a file, newest first."""
+        found = log.page(EventPage(scan, limit, total=False), self._history(scan)).events
+        for batch in streams.batches(found):
+            yield batch
+
+    async def person_batches(self, plan: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
+        """Persons for a file."""
+        found, _ = people.page(plan, self._history(plan.scan))
+        for start in range(0, len(found), streams.BATCH):
+            yield found[start : start + streams.BATCH]
 
     async def names(self, scan: Scan) -> list[EventName]:
         """Event names in the span."""

@@ -31,6 +31,7 @@ SETTINGS = Settings.model_validate(
         "storage": {"events": "fake://", "workspace": "fake://"},
         "ingest": {"queue": "fake://"},
         "limits": {"store": "fake://"},
+        "exports": {"jobs": "fake://", "sink": "fake://"},
         "devices": {"parser": "fake://"},
         "domains": {"suffixes": "fake://"},
     }
@@ -65,7 +66,7 @@ class Part:
         return None
 
 
-PORTS = ("workspace", "limits", "queue", "events", "devices", "domains")
+PORTS = ("workspace", "limits", "queue", "events", "jobs", "sink", "devices", "domains")
 
 
 class World:

@@ -76,7 +76,7 @@ def check(query: Query, who: Caller, models: Models) -> None:
         if isinstance(query, EventsQuery):
             query.predicates()
         elif isinstance(query, AttributionQuery):
-            check_basis(query, models.named(query.model))
+            check_basis(query, models.named(query.chosen(who).model))
     except BadRequest as refusal:
         raise BadRequest(
             refusal.message, refusal.code, field=_in_filters(refusal.field), hint=refusal.hint

@@ -1,0 +1,27 @@
+"""Export jobs of a deployment: put together from its ports, and kept going by two periodic tasks."""
+
+from typing import Final
+
+from hosts.composition.ports import Ports
+from hosts.worker.sheets import renderer
+from service_core.access.workspaces import Workspaces
+from service_core.delivery.exports.contents import Contents
+from service_core.delivery.exports.run import Exporter
+from service_core.delivery.exports.write import Author
+from service_core.extension import Registry
+
+KEEP_SECONDS: Final = 30
+"""How often is looked for what time ended, and for jobs a queue forgot."""
+
+
+def exporter_of(ports: Ports, registry: Registry) -> Exporter:
+    """The exporter over the ports of a deployment."""
+    contents = Contents(ports.events, ports.events, ports.events, registry.models, ports.queue)
+    author = Author(ports.sink, Workspaces(ports.workspace), contents, renderer)
+    return Exporter(ports.export_work, ports.sink, author, ports.clock)
+
+
+async def keep(exporter: Exporter, ports: Ports) -> None:
+    """One round of upkeep: end what time ended, wake workers for what is free."""
+    await exporter.sweep()
+    await exporter.rouse(ports.jobs)

@@ -1,0 +1,150 @@
+"""Export files by Polars: every cell formatted by column expressions, batch by batch (contract 6)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from io import BytesIO
+from itertools import chain, islice
+from typing import Any, Final
+
+import polars as pl
+
+from service_core.delivery.exports.model import Format
+from service_core.delivery.exports.table import Cell, Column, Renderer
+from service_core.insight.ports import Batch
+from service_core.kernel.money import exponent
+
+_KINDS: Final[Mapping[Cell, Any]] = {
+    Cell.INTEGER: pl.Int64,
+    Cell.FLAG: pl.Boolean,
+    Cell.INSTANT: pl.Datetime("us"),
+    Cell.MONEY: pl.Int64,
+}
+"""What a column of a batch is, where it is not text."""
+
+_WIRE: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
+_RUN_BY_SPREADSHEETS: Final = r"^[=+\-@\t\r]"
+_RAW: Final = frozenset({Cell.JSON, Cell.MONEY, Cell.DECIMAL})
+"""Cells whose text is JSON as it is."""
+
+
+def renderer(form: Format, columns: Sequence[Column]) -> Renderer:
+    """A renderer of the format."""
+    return _Csv(columns) if form is Format.CSV else _Ndjson(columns)
+
+
+class _Sheet:
+    """Batches as frames with the columns of the file, times and money spelled out."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+
+    def frame(self, batch: Batch, most: int) -> tuple[pl.DataFrame, int]:
+        """The first ``most`` rows, and how many the batch has."""
+        if isinstance(batch, Mapping):
+            frame = pl.DataFrame([self._series(column, batch[column.name]) for column in self._columns])
+        else:
+            frame = pl.DataFrame(batch)
+        spelled = [_SPELLED[c.cell](c.name) for c in self._columns if c.cell in _SPELLED]
+        return frame.head(most).with_columns(spelled), len(frame)
+
+    def _series(self, column: Column, values: Sequence[Any]) -> pl.Series:
+        series = pl.Series(
+            column.name,
+            values,
+            dtype=None if column.cell is Cell.INSTANT else _KINDS.get(column.cell, pl.String),
+        )
+        if column.cell is not Cell.INSTANT:
+            return series
+        aware = isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is not None
+        return (
+            series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            if aware
+            else series.cast(_KINDS[Cell.INSTANT])
+        )
+
+
+def _instant(name: str) -> pl.Expr:
+    return pl.col(name).dt.strftime(_WIRE)
+
+
+def _money(name: str) -> pl.Expr:
+    """Minor units as an exact decimal in the decimals of the row's currency; an amount without one stays."""
+    amount, decimals = pl.col(name), pl.col("currency").map_batches(_decimals, return_dtype=pl.Int64)
+    choices: list[tuple[int, pl.Expr]] = [(places, _pointed(amount, places)) for places in (2, 3, 4)]
+    text = reduce(
+        lambda other, choice: pl.when(decimals == choice[0]).then(choice[1]).otherwise(other),
+        choices,
+        amount.cast(pl.String),
+    )
+    return text.alias(name)
+
+
+def _pointed(amount: pl.Expr, places: int) -> pl.Expr:
+    """``-5`` with two places is ``-0.05``."""
+    digits = amount.abs().cast(pl.String).str.zfill(places + 1)
+    sign = pl.when(amount < 0).then(pl.lit("-")).otherwise(pl.lit(""))
+    return sign + digits.str.head(-places) + "." + digits.str.tail(places)
+
+
+def _decimals(currencies: pl.Series) -> pl.Series:
+    known = {code: exponent(code) for code in currencies.unique().drop_nulls()}
+    return currencies.replace_strict(known, default=0, return_dtype=pl.Int64)
+
+
+_SPELLED: Final[Mapping[Cell, Callable[[str], pl.Expr]]] = {Cell.INSTANT: _instant, Cell.MONEY: _money}
+
+
+class _Csv(_Sheet):
+    """RFC 4180 with a header and CRLF; text that a spreadsheet would run gets an apostrophe."""
+
+    def header(self) -> bytes:
+        return ",".join(column.name for column in self._columns).encode() + b"\r\n"
+
+    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
+        frame, found = self.frame(batch, most)
+        inert = [_inert(c.name) for c in self._columns if c.cell is Cell.TEXT]
+        out = BytesIO()
+        frame.select(column.name for column in self._columns).with_columns(inert).write_csv(
+            out, include_header=False, line_terminator="\r\n", null_value=""
+        )
+        return out.getvalue(), found
+
+
+def _inert(name: str) -> pl.Expr:
+    text = pl.col(name)
+    return pl.when(text.str.contains(_RUN_BY_SPREADSHEETS)).then("'" + text).otherwise(text).alias(name)
+
+
+class _Ndjson(_Sheet):
+    """One object per line, keys in the order of the columns, JSON values inside as they were sent."""
+
+    def header(self) -> bytes:
+        return b""
+
+    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
+        frame, found = self.frame(batch, most)
+        lines = frame.select(pl.concat_str(self._pieces()).str.join("\n")).item()
+        return f"{lines}\n".encode() if lines else b"", found
+
+    def _pieces(self) -> list[pl.Expr]:
+        """Runs of plain columns encoded together, raw values between them."""
+        pieces: list[pl.Expr] = []
+        run: list[str] = []
+        for column in self._columns:
+            if column.cell not in _RAW:
+                run.append(column.name)
+                continue
+            pieces += [*_encoded(run), _raw(column.name)]
+            run = []
+        pieces += _encoded(run)
+        between = chain.from_iterable((pl.lit(","), piece) for piece in pieces)
+        return [pl.lit("{"), *islice(between, 1, None), pl.lit("}")]
+
+
+def _encoded(names: list[str]) -> list[pl.Expr]:
+    """A run of columns as the inside of an object."""
+    return [pl.struct(names).struct.json_encode().str.slice(1).str.head(-1)] if names else []
+
+
+def _raw(name: str) -> pl.Expr:
+    return pl.lit(f'"{name}":') + pl.col(name).fill_null("null")

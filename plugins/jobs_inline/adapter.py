@@ -1,0 +1,57 @@
+"""Jobs done by tasks of the serving process; the heavy part of a job runs in threads."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+from uuid import UUID
+
+from plugins.jobs_inline.settings import InlineSettings
+
+_log: Final = logging.getLogger("touchpoint.jobs")
+
+Work = Callable[[], Awaitable[bool]]
+
+
+class InlineJobs:
+    """Implements the job queue within one process.
+
+    It keeps nothing: what has to be done stands in the rows of the jobs, so a restart forgets no job.
+    """
+
+    def __init__(self, settings: InlineSettings) -> None:
+        self._settings = settings
+        self._woken = asyncio.Event()
+
+    async def wake(self, export_id: UUID) -> None:  # noqa: ARG002 - a worker takes the oldest job, whoever woke it
+        """Let the workers look for jobs."""
+        self._woken.set()
+
+    async def work_here(self, work: Work, stop: asyncio.Event) -> None:
+        """Work until ``stop`` is set; jobs in hand are cancelled then and left to the next start."""
+        workers = [asyncio.create_task(self._work(work)) for _ in range(self._settings.workers)]
+        try:
+            await stop.wait()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+
+    async def _work(self, work: Work) -> None:
+        while True:
+            self._woken.clear()
+            while await _done(work):
+                pass
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.rescan_seconds):
+                    await self._woken.wait()
+
+
+async def _done(work: Work) -> bool:
+    """One job; a store that is away is asked again at the next turn."""
+    try:
+        return await work()
+    except Exception as fault:  # noqa: BLE001 - a worker outlives whatever one turn raises
+        _log.error("jobs cannot be looked for: %s", type(fault).__name__)
+        return False

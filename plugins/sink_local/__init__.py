@@ -1,0 +1,20 @@
+"""Export files in a folder: ``exports.sink = "local:///exports"``."""
+
+from collections.abc import Iterable
+
+from plugins.sink_local.settings import LocalSettings
+from service_core.plugin import Adapter, ExportSink, hook
+
+
+def _open(settings: LocalSettings) -> ExportSink:
+    from plugins.sink_local.adapter import LocalSink
+
+    return LocalSink(settings.folder)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The embedded default."""
+    return (
+        Adapter("sink", "local", _open, LocalSettings, "Export files in a folder, served by signed links."),
+    )

@@ -1,0 +1,101 @@
+"""Files in a folder: written beside their place, made durable, then put into it by one rename."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from service_core.plugin import Chunks
+
+CHUNK: Final = 256 * 1024
+DRAFT: Final = ".part"
+
+
+class LocalSink:
+    """Implements the export sink on a local or shared file system.
+
+    Args:
+        folder: where the files lie; only this service looks into it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def start(self) -> None:
+        """Make the folder; only the user of the service may look into it."""
+        await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
+
+    @asynccontextmanager
+    async def draft(self, name: str) -> AsyncIterator[BinaryIO]:
+        """A file that is there, whole and durable, once the block has ended well."""
+        place = self._place(name)
+        draft = place.with_name(place.name + DRAFT)
+        file = await asyncio.to_thread(_created, draft)
+        try:
+            yield file
+            await asyncio.to_thread(_keep, file, draft, place)
+        except BaseException:
+            await asyncio.to_thread(_discard, file, draft)
+            raise
+
+    async def url(self, name: str, save_as: str, lasts: timedelta) -> None:
+        """None: the service gives the files out itself, by links it signs."""
+
+    async def read(self, name: str) -> tuple[int, Chunks] | None:
+        """Size and content; None when there is no such file."""
+        place = self._place(name)
+        try:
+            size = (await asyncio.to_thread(place.stat)).st_size
+        except FileNotFoundError:
+            return None
+        return size, lambda: _chunks(place)
+
+    async def delete(self, name: str) -> None:
+        """Remove the file and its draft."""
+        place = self._place(name)
+        for path in (place, place.with_name(place.name + DRAFT)):
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+
+    def _place(self, name: str) -> Path:
+        """Where a file lies.
+
+        Raises:
+            ValueError: the name would lead out of the folder.
+        """
+        if Path(name).name != name or name.startswith("."):
+            raise ValueError("a file has a plain name")
+        return self._folder / name
+
+
+def _created(draft: Path) -> BinaryIO:
+    return os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
+
+
+def _keep(file: BinaryIO, draft: Path, place: Path) -> None:
+    """Nothing is believed to be on disk before it was asked for, neither the bytes nor the name."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    draft.rename(place)
+    folder = os.open(place.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _discard(file: BinaryIO, draft: Path) -> None:
+    draft.unlink(missing_ok=True)
+    try:
+        file.close()
+    except OSError:
+        return  # what was left to write could not be written: it is thrown away anyway
+
+
+async def _chunks(place: Path) -> AsyncGenerator[bytes, None]:
+    with await asyncio.to_thread(place.open, "rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK):
+            yield chunk

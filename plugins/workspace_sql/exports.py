@@ -1,0 +1,112 @@
+"""Export jobs in SQL: the row is the truth, and a state is replaced only where it still stands."""
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import RowMapping
+
+from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.tables import METADATA
+from service_core.plugin import Export, Format, Status, Subject
+
+EXPORTS: Final = sa.Table(
+    "exports",
+    METADATA,
+    sa.Column("id", sa.Uuid, primary_key=True),
+    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("credential_id", sa.Uuid, nullable=False),
+    sa.Column("subject", sa.String(16), nullable=False),
+    sa.Column("format", sa.String(8), nullable=False),
+    sa.Column("start_date", sa.Text, nullable=False),
+    sa.Column("end_date", sa.Text, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("filters", sa.JSON, nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("free_at", Instant, index=True),
+    sa.Column("due_at", Instant, index=True),
+    sa.Column("started_at", Instant),
+    sa.Column("completed_at", Instant),
+    sa.Column("row_count", sa.BigInteger),
+    sa.Column("truncated", sa.Boolean, nullable=False),
+    sa.Column("error", sa.Text),
+)
+"""One row per job; the files lie elsewhere."""
+
+_ROW: Final = EXPORTS.c
+_ACTIVE: Final = (Status.QUEUED.value, Status.RUNNING.value)
+
+
+class SqlExports:
+    """Implements the ports `Exports` and `ExportWork`."""
+
+    _database: Database
+
+    async def add_export(self, export: Export, most_active: int) -> bool:
+        """Add a job unless the workspace has so many queued or running ones: counted under the write lock."""
+        count = (
+            sa.select(sa.func.count())
+            .select_from(EXPORTS)
+            .where(_ROW.workspace_id == export.workspace_id, _ROW.status.in_(_ACTIVE))
+        )
+        async with self._database.write() as connection:
+            if (await connection.execute(count)).scalar_one() >= most_active:
+                return False
+            await connection.execute(sa.insert(EXPORTS).values(_row_of(export)))
+            return True
+
+    async def export(self, export_id: UUID) -> Export | None:
+        """The job with this id."""
+        found = await self._exports(sa.select(EXPORTS).where(_ROW.id == export_id))
+        return found[0] if found else None
+
+    async def exports(self, workspace_id: UUID, limit: int) -> list[Export]:
+        """The latest jobs of a workspace, newest first."""
+        latest = sa.select(EXPORTS).where(_ROW.workspace_id == workspace_id)
+        return await self._exports(latest.order_by(_ROW.created_at.desc(), _ROW.id.desc()).limit(limit))
+
+    async def withdraw_export(self, export_id: UUID) -> None:
+        """Remove a job that is still queued."""
+        waiting = sa.and_(_ROW.id == export_id, _ROW.status == Status.QUEUED.value)
+        async with self._database.write() as connection:
+            await connection.execute(sa.delete(EXPORTS).where(waiting))
+
+    async def free_exports(self, now: datetime, limit: int) -> list[Export]:
+        """Jobs whose ``free_at`` has come, oldest first."""
+        free = sa.select(EXPORTS).where(_ROW.free_at <= now)
+        return await self._exports(free.order_by(_ROW.created_at, _ROW.id).limit(limit))
+
+    async def replace_export(self, before: Export, after: Export) -> bool:
+        """Save the next state where the row still stands as ``before``."""
+        unchanged = (
+            _ROW.id == before.id,
+            _ROW.status == before.status.value,
+            _ROW.attempt == before.attempt,
+            _ROW.free_at.is_not_distinct_from(before.free_at),
+        )
+        update = sa.update(EXPORTS).where(*unchanged).values(_row_of(after))
+        async with self._database.write() as connection:
+            return bool((await connection.execute(update)).rowcount)
+
+    async def due_exports(self, now: datetime) -> list[Export]:
+        """Jobs whose ``due_at`` has come."""
+        return await self._exports(sa.select(EXPORTS).where(_ROW.due_at <= now).order_by(_ROW.due_at))
+
+    async def _exports(self, query: sa.Select[Any]) -> list[Export]:
+        async with self._database.read() as connection:
+            return [_export_of(row) for row in (await connection.execute(query)).mappings()]
+
+
+def _row_of(export: Export) -> dict[str, Any]:
+    row = {f.name: getattr(export, f.name) for f in fields(export)}
+    texts = {name: row[name].value for name in ("subject", "format", "status")}
+    return row | texts | {"filters": dict(export.filters)}
+
+
+def _export_of(row: RowMapping) -> Export:
+    kinds = {"subject": Subject(row["subject"]), "format": Format(row["format"])}
+    return Export(**{**row, **kinds, "status": Status(row["status"])})
