@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -102,15 +103,16 @@ def _offers(
     settings: Settings, registry: Registry, ports: Ports, probes: Sequence[Probe]
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
+    models = replace(registry.models, floor=settings.attribution.floor)
     return {
         **ports.by_type(),
         Clock: ports.clock,
         Settings: settings,
         Registry: registry,
         Catalog: registry.catalog,
-        Models: registry.models,
+        Models: models,
         Questions: Questions(
-            registry.catalog, (EventSource(ports.events, ports.events, ports.queue, registry.models),)
+            registry.catalog, (EventSource(ports.events, ports.events, ports.queue, models),)
         ),
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),

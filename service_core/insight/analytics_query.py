@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from service_core.access.model import Caller
+from service_core.access.model import Caller, Workspace
 from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.catalog import Catalog
 from service_core.insight.metric_values import not_measured, resolved
@@ -63,7 +63,7 @@ class QueryRequest(MetricsBody):
         return binding(str(who.workspace.id), self.model_dump(mode="json", exclude={"cursor"}))
 
     def question(
-        self, questions: Questions, models: Models, asked: Range
+        self, questions: Questions, models: Models, asked: Range, workspace: Workspace
     ) -> tuple[Question, Attribution | None]:
         """The question of the first page, checked.
 
@@ -73,7 +73,7 @@ class QueryRequest(MetricsBody):
         catalog = questions.catalog
         ids = self.metric_ids(catalog, _MOST_METRICS)
         dimensions = self._dimensions(catalog, ids)
-        attribution, credit = self.credit(catalog, models, ids)
+        given = self.credits(catalog, models, ids, workspace)
         question = Question(
             ids,
             asked,
@@ -82,11 +82,12 @@ class QueryRequest(MetricsBody):
             buckets=self._buckets(asked),
             order=self._order(ids, dimensions),
             limit=self.limit,
-            credit=credit,
+            credit=given.asked,
+            usual_credit=given.usual,
             order_refunds=self.refund_basis == "order",
             include_bots=self.include_bots,
         )
-        return question, attribution
+        return question, given.attribution
 
     def _dimensions(self, catalog: Catalog, ids: tuple[str, ...]) -> tuple[str, ...]:
         if len(self.dimensions) > MOST_DIMENSIONS:
@@ -133,7 +134,8 @@ async def post_query(
     started = perf_counter()
     cursor = unseal(body.cursor, body.binding(who)) if body.cursor else Cursor(0, who.now)
     who = replace(who, now=cursor.asked_at)
-    question, attribution = body.question(questions, models, await resolved(body.date_range, who, log))
+    asked = await resolved(body.date_range, who, log)
+    question, attribution = body.question(questions, models, asked, who.workspace)
     page, totals = await _read(who, questions, replace(question, offset=cursor.offset))
     form = Form(question, questions.named(question.metrics), who.workspace.currency)
     before = compared_range(body.compare, question.range)

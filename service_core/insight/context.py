@@ -95,7 +95,7 @@ async def get_context(*, who: Caller, events: Aggregates, log: EventLog, queue: 
             type=credential.kind.value,
             scopes=sorted(credential.scopes),
         ),
-        attribution_default=Attribution(),
+        attribution_default=Attribution.usual(workspace),
         now=who.now,
         today=local_date(who.now, workspace.zone),
         data=ContextData(

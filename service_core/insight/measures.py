@@ -119,6 +119,8 @@ class Leaf:
     ``column`` None counts rows; with ``distinct`` the different values of ``column`` are counted,
     otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
     many local days, ending with the last local day of the span or bucket (active users).
+    ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
+    the query layer sees to it and stores need not.
     """
 
     of: Relation
@@ -126,6 +128,7 @@ class Leaf:
     distinct: bool = False
     where: tuple[Predicate, ...] = ()
     trailing_days: int | None = None
+    by_default: bool = False
 
     def filtered(self, *predicates: Predicate) -> "Leaf":
         """The same measure over the rows that meet all predicates."""

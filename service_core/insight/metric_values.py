@@ -93,12 +93,13 @@ async def post_metrics(
     ids = body.metric_ids(questions.catalog, _MOST_METRICS)
     asked = await body.asked(who, log)
     before = compared_range(body.compare, asked)
-    attribution, credit = body.credit(questions.catalog, models, ids)
+    given = body.credits(questions.catalog, models, ids, who.workspace)
     question = Question(
         ids,
         asked,
         filters=body.checked_filters(questions.catalog, ids),
-        credit=credit,
+        credit=given.asked,
+        usual_credit=given.usual,
         order_refunds=body.refund_basis == "order",
         include_bots=body.include_bots,
     )
@@ -113,7 +114,7 @@ async def post_metrics(
         ],
         range=RangeAnswer.of(asked),
         previous_range=RangeAnswer.of(before) if before else None,
-        attribution=attribution,
+        attribution=given.attribution,
         refund_basis=body.refund_basis,
         currency=who.workspace.currency,
         unavailable=not_measured(ids, now),

@@ -1,5 +1,6 @@
 """Revenue and attributed metrics: the money ledger, and its credits to touches (semantics 10, 17)."""
 
+from dataclasses import replace
 from typing import Final
 
 from service_core.insight.catalog import Additivity, Metric, MetricUnit
@@ -88,7 +89,10 @@ PAID: Final = Predicate(
     Op.IN,
     ("cross_network", "paid_shopping", "paid_search", "paid_social", "paid_video", "paid_other", "display"),
 )
-PAID_NET_REVENUE: Final = Difference(ATTRIBUTED_REVENUE.filtered(PAID), _REFUNDED.filtered(PAID))
+PAID_NET_REVENUE: Final = Difference(
+    replace(ATTRIBUTED_REVENUE, by_default=True).filtered(PAID),
+    replace(_REFUNDED, by_default=True).filtered(PAID),
+)
 """Attributed net revenue of the channels that are paid for: the numerator of ``roas``."""
 
 

@@ -1,12 +1,23 @@
 """What a question of a caller looks at: its own workspace, and nothing that came with the request."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from service_core.access.model import Caller
-from service_core.insight.event_names import CONVERSIONS
+from service_core.access.rules import Rules
+from service_core.insight.event_names import CONVERSIONS, same_as
 from service_core.insight.measures import Predicate
-from service_core.insight.ports import Scan
+from service_core.insight.ports import ConversionSet, Scan
 from service_core.kernel.ranges import Span
+
+
+@lru_cache(1024)
+def conversion_set(rules: Rules) -> ConversionSet:
+    """What converts by a workspace's own rules, else by those of the house; synonyms count as one."""
+    if rules.conversions is None:
+        return replace(CONVERSIONS, any_revenue=rules.any_revenue)
+    return ConversionSet(frozenset().union(*map(same_as, rules.conversions)), rules.any_revenue)
 
 
 def scan_of(
@@ -23,7 +34,7 @@ def scan_of(
         span=span,
         currency=who.workspace.currency,
         zone=who.workspace.timezone,
-        conversions=CONVERSIONS,
+        conversions=conversion_set(who.workspace.rules),
         filters=tuple(filters),
         include_bots=include_bots,
         order_refunds=order_refunds,

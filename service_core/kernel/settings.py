@@ -80,6 +80,17 @@ class DomainsSettings(Section):
     suffixes: str = Field("publicsuffix://", description="URL of the list of public suffixes.")
 
 
+class AttributionSettings(Section):
+    """How conversions are credited."""
+
+    floor: int = Field(
+        300,
+        ge=1,
+        description="Conversions, and paths without one, that a data-driven model needs; below, it answers "
+        "`insufficient_data`.",
+    )
+
+
 class HttpSettings(Section):
     """What the service listens on, and the addresses it gives out."""
 
@@ -149,6 +160,7 @@ class Settings(Section):
     geo: GeoSettings = GeoSettings()
     devices: DevicesSettings = DevicesSettings()
     domains: DomainsSettings = DomainsSettings()
+    attribution: AttributionSettings = AttributionSettings()
     http: HttpSettings = HttpSettings()
     signup: SignupSettings = SignupSettings()
     mail: MailSettings = MailSettings()

@@ -8,7 +8,7 @@ from fractions import Fraction
 from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.attribution.ports import DataDriven, Key, RuleBased
 from service_core.insight.ports import Credit, PathPlan, Paths, Weighting
-from service_core.kernel.errors import Unprocessable
+from service_core.kernel.errors import BadRequest, Unprocessable
 
 
 class InsufficientData(Unprocessable):
@@ -42,6 +42,21 @@ def credit_for(
     if isinstance(model, RuleBased):
         return model.credit(chosen.window, by_touch=by_touch, event_names=event_names)
     return Credit(Weighting.LAST, chosen.window, event_names=event_names, fitted=model.id)
+
+
+def check_default(models: Models, name: str) -> None:
+    """Refuse a model that cannot be a workspace's default: it also tells the touches of one person apart.
+
+    Raises:
+        BadRequest: ``invalid_attribution``, for a model that is not installed, or a data-driven one.
+    """
+    model = models.named(name)
+    if not isinstance(model, RuleBased):
+        raise BadRequest(
+            f"{model.label} credits groups, not single touches: it cannot be the default",
+            "invalid_attribution",
+            field="model",
+        )
 
 
 def totals_only(credit: Credit) -> Credit:

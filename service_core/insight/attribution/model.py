@@ -8,9 +8,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from service_core.access.model import Workspace
 from service_core.insight.attribution.ports import AttributionModel
 from service_core.kernel.errors import BadRequest, StartupError
-from service_core.kernel.params import BodyModel, Clamp
+from service_core.kernel.params import Answer, BodyModel, Clamp
 
 DEFAULT_MODEL: Final = "last_non_direct"
 DEFAULT_WINDOW: Final = 30
@@ -20,18 +21,41 @@ WindowDays = Annotated[int, Clamp(1, 365)]
 """Days before a conversion in which a touch counts."""
 
 
-class Attribution(BodyModel):
-    """The attribution object of requests and answers (contract 2.10); the default is the workspace's."""
+class Attribution(Answer):
+    """The attribution that runs (contract 2.10)."""
 
     model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
-    window_days: WindowDays = Field(
+    window_days: int = Field(
         DEFAULT_WINDOW, description="Days before the conversion in which a touch counts."
     )
+
+    @classmethod
+    def usual(cls, workspace: Workspace) -> "Attribution":
+        """The workspace's default."""
+        rules = workspace.rules
+        return cls(model=rules.model or DEFAULT_MODEL, window_days=rules.window_days or DEFAULT_WINDOW)
 
     @property
     def window(self) -> timedelta:
         """The window in elapsed time: days of 86,400 seconds (semantics 8.3)."""
         return timedelta(days=self.window_days)
+
+
+class AskedAttribution(BodyModel):
+    """The attribution object of requests; what it leaves out is the workspace's default."""
+
+    model: str | None = Field(default=None, description="Id of an installed attribution model.")
+    window_days: WindowDays | None = Field(
+        default=None, description="Days before the conversion in which a touch counts."
+    )
+
+    def of(self, workspace: Workspace) -> Attribution:
+        """What runs for a workspace."""
+        usual = Attribution.usual(workspace)
+        return Attribution(
+            model=self.model or usual.model,
+            window_days=usual.window_days if self.window_days is None else self.window_days,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,7 @@ from service_core.insight.attribution.grouping import (
     Row,
     Visited,
 )
-from service_core.insight.attribution.model import (
-    DEFAULT_MODEL,
-    DEFAULT_WINDOW,
-    Attribution,
-    Models,
-    WindowDays,
-)
+from service_core.insight.attribution.model import AskedAttribution, Attribution, Models, WindowDays
 from service_core.insight.attribution.ports import AttributionModel, DataDriven
 from service_core.insight.attribution.report import FittedReport, Group, Report
 from service_core.insight.event_names import same_as
@@ -47,8 +41,13 @@ RefundBasis = Literal["refund", "order"]
 class AttributionQuery(RangeQuery):
     """Parameters of `GET /attribution`; the range is that of the conversions."""
 
-    model: str = Field(DEFAULT_MODEL, description="Id of an installed attribution model.")
-    window_days: WindowDays = Field(DEFAULT_WINDOW, description="Days in which a touch counts.")
+    model: str | None = Field(
+        default=None, description="Id of an installed attribution model; default the workspace's."
+    )
+    window_days: WindowDays | None = Field(
+        default=None,
+        description="Days before the conversion in which a touch counts; default the workspace's.",
+    )
     event_name: str | None = Field(
         default=None,
         validation_alias=AliasChoices("event_name", "conversion_event"),
@@ -72,6 +71,10 @@ class AttributionQuery(RangeQuery):
     def event_names(self) -> frozenset[str] | None:
         """The conversion event asked for, with the names that count as one with it."""
         return same_as(self.event_name) if self.event_name else None
+
+    def chosen(self, who: Caller) -> Attribution:
+        """The attribution that runs."""
+        return AskedAttribution(model=self.model, window_days=self.window_days).of(who.workspace)
 
     def scan(self, who: Caller, asked: Range) -> Scan:
         """What is looked at: an event named in the request converts, whether the workspace says so or not."""
@@ -115,7 +118,7 @@ async def get_attribution(
     depend on the model. Data-driven models need enough conversions, and paths without one.
     """
     asked = query.asked(who)
-    chosen = Attribution(model=query.model, window_days=query.window_days)
+    chosen = query.chosen(who)
     model = models.named(chosen.model)
     check_basis(query, model)
     credit = credit_for(models, chosen, by_touch=query.by_touch, event_names=query.event_names)

@@ -160,7 +160,7 @@ async def get_user(
     shown = [event for event in conversions(events, scan.conversions) if event.timestamp >= asked.span.start][
         :MOST
     ]
-    chosen = Attribution()
+    chosen = Attribution.usual(who.workspace)
     credit = credit_for(models, chosen)
     return User(
         user=await _detail(person, scan, people, touches),

@@ -47,7 +47,7 @@ def foreign(leaf: Leaf, currency: str) -> Leaf | None:
     if leaf.column not in _MONEY_COLUMNS:
         return None
     conditions = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
-    return Leaf(leaf.of, where=(*leaf.where, *conditions))
+    return Leaf(leaf.of, where=(*leaf.where, *conditions), by_default=leaf.by_default)
 
 
 def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader:

@@ -22,12 +22,14 @@ class Part:
         sent: atom of the question -> the leaf the source is asked, conditions included.
         present: positions of the question's dimensions that the relations of this part have; in
             the others all of its rows are absent.
+        by_default: whether its credits follow the workspace's default attribution.
         filters: conditions all of its leaves share.
     """
 
     source: Source
     present: tuple[int, ...]
     daily: bool
+    by_default: bool
     sent: dict[Leaf | DailyMean, Leaf] = field(default_factory=dict)
     filters: tuple[Predicate, ...] = ()
 
@@ -49,7 +51,7 @@ def split(
 ) -> Split:
     """Group the atoms of the metrics by source, and by the dimensions their relation has."""
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
-    parts: dict[tuple[int, tuple[int, ...], bool], Part] = {}
+    parts: dict[tuple[int, tuple[int, ...], bool, bool], Part] = {}
     never = False
     for atom in _all_atoms(metrics, currency):
         relation = leaf_of(atom).of
@@ -60,8 +62,8 @@ def split(
             continue
         source = by_relation[relation]
         present = _present(question, catalog, relation)
-        is_daily = isinstance(atom, DailyMean)
-        part = parts.setdefault((id(source), present, is_daily), Part(source, present, is_daily))
+        kind = isinstance(atom, DailyMean), leaf_of(atom).by_default
+        part = parts.setdefault((id(source), present, *kind), Part(source, present, *kind))
         part.sent[atom] = _plain(atom)
     for part in parts.values():
         _place_conditions(part, conditions)
@@ -109,7 +111,7 @@ def plan_of(part: Part, question: Question, catalog: Catalog, who: Caller) -> Ag
         measures=tuple(dict.fromkeys(part.sent.values())),
         dimensions=tuple({str(relation): named[relation] for relation in relations} for named in columns),
         buckets=question.buckets,
-        credit=question.credit,
+        credit=question.usual_credit if part.by_default else question.credit,
     )
 
 

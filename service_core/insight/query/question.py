@@ -38,7 +38,8 @@ class Question:
         buckets: the series shown; buckets after now are left out already.
         order: total, so pages are stable.
         limit: rows asked for; None for all.
-        credit: how credits are given; None when no metric needs it.
+        credit: how credits are given; None when no metric takes an attribution.
+        usual_credit: the same by the workspace's default, for metrics that always follow it.
         order_refunds: book refunds on the day of their order.
     """
 
@@ -51,6 +52,7 @@ class Question:
     limit: int | None = None
     offset: int = 0
     credit: Credit | None = None
+    usual_credit: Credit | None = None
     order_refunds: bool = False
     include_bots: bool = False
 

@@ -1,15 +1,17 @@
 """Checking what a request asks for, and turning it into the parts of a question (contract 4.1, 4.3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pydantic import Field, model_validator
 
+from service_core.access.model import Workspace
 from service_core.insight.attribution.choose import credit_for
-from service_core.insight.attribution.model import Attribution, Models
+from service_core.insight.attribution.model import AskedAttribution, Attribution, Models
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.filtering import MOST_FILTERS, operand, operation_of
-from service_core.insight.measures import Relation
+from service_core.insight.measures import Leaf, Relation
 from service_core.insight.ports import Credit
 from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.question import Filter
@@ -37,7 +39,7 @@ class MetricsBody(BodyModel):
 
     metrics: list[str] = Field(description="Ids of the catalog.")
     filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
-    attribution: Attribution | None = Field(
+    attribution: AskedAttribution | None = Field(
         default=None, description="Used by `attributed_*`; the workspace's default when omitted."
     )
     refund_basis: RefundBasis = "refund"
@@ -79,24 +81,41 @@ class MetricsBody(BodyModel):
         check_dimensions(catalog, metrics, names, "filters")
         return tuple(_filter(condition, f"filters[{i}]") for i, condition in enumerate(self.filters))
 
-    def credit(
-        self, catalog: Catalog, models: Models, metrics: Iterable[str]
-    ) -> tuple[Attribution | None, Credit | None]:
-        """The attribution that runs, and its rule for stores; None when no metric takes one.
+    def credits(
+        self, catalog: Catalog, models: Models, metrics: Iterable[str], workspace: Workspace
+    ) -> "Credits":
+        """How credits are given, by the request and by the workspace's default.
 
         Raises:
             BadRequest: ``invalid_attribution``.
         """
-        chosen = self.attribution or Attribution()
-        models.named(chosen.model)
-        if not any(is_credited(catalog.metrics[id_]) for id_ in metrics):
-            return None, None
-        return chosen, credit_for(models, chosen)
+        asked, usual = (self.attribution or AskedAttribution()).of(workspace), Attribution.usual(workspace)
+        models.named(asked.model)
+        by_default = {leaf.by_default for id_ in metrics for leaf in _credited(catalog.metrics[id_])}
+        return Credits(
+            attribution=asked if False in by_default else usual if by_default else None,
+            asked=credit_for(models, asked) if False in by_default else None,
+            usual=credit_for(models, usual) if True in by_default else None,
+        )
 
 
-def is_credited(metric: Metric) -> bool:
-    """Whether a metric counts credits."""
-    return any(leaf_of(atom).of is Relation.CREDITS for atom in atoms(metric.measure))
+@dataclass(frozen=True, slots=True)
+class Credits:
+    """How credits are given, None where no metric needs them.
+
+    Attributes:
+        attribution: what an answer states.
+        asked: the rule for metrics that take an attribution.
+        usual: that for metrics that always follow the workspace's default.
+    """
+
+    attribution: Attribution | None
+    asked: Credit | None
+    usual: Credit | None
+
+
+def _credited(metric: Metric) -> Iterable[Leaf]:
+    return (leaf for atom in atoms(metric.measure) if (leaf := leaf_of(atom)).of is Relation.CREDITS)
 
 
 def check_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:

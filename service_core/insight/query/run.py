@@ -70,7 +70,8 @@ class Run:
     def _is_one_plan(self, parts: Split) -> bool:
         labelled = any(self.catalog.dimensions[d].labels for d in self.question.dimensions)
         filled = self.question.buckets is not None and not self.question.dimensions
-        fitted = self.question.credit is not None and self.question.credit.fitted is not None
+        given = (self.question.credit, self.question.usual_credit)
+        fitted = any(credit is not None and credit.fitted is not None for credit in given)
         return parts.is_whole and not (labelled or filled or fitted)
 
     async def _cut_in_the_engine(self, part: Part) -> Table:
