@@ -1,0 +1,109 @@
+"""Rows for files are the rows of the pages, whatever the store, however they are cut."""
+
+from random import Random
+
+import polars as pl
+import pytest
+
+from plugins.events_sql import streams
+from service_core.delivery.exports.contents import EVENT_COLUMNS
+from service_core.extension import load
+from service_core.insight.measures import Op, Predicate
+from service_core.insight.ports import EventPage, PeoplePage
+from service_core.intake.model import WIRE_COLUMNS
+from service_core.testing.generated import world
+from service_core.testing.story import Story, days
+
+
+@pytest.fixture(params=["memory://", "duckdb:///events.db"])
+async def store(request, tmp_path):
+    opened = load().open("events", request.param, folder=tmp_path)
+    if hasattr(opened, "start"):
+        await opened.start()
+    yield opened
+    if hasattr(opened, "aclose"):
+        await opened.aclose()
+
+
+async def event_ids(store, scan, limit):
+    return [id async for batch in store.event_batches(scan, limit) for id in frame(batch)["event_id"]]
+
+
+def frame(batch):
+    return pl.DataFrame(batch, strict=False)
+
+
+async def test_columns_are_those_of_the_wire_with_plain_values(store):
+    story = Story()
+    story.happens(
+        "purchase",
+        at="2026-03-02T01:02:03.456",
+        visitor="A1",
+        revenue=-5,
+        external_ids={"crm": "ü"},
+        event_data={"n": 1.10, "of": [None, {"a": '"\n'}]},
+        bot_reasons=("a",),
+    )
+    await store.append(story.events)
+    (batch,) = [batch async for batch in store.event_batches(story.scan(days("2026-03-02", "2026-03-02")), 9)]
+    found = frame(batch)
+    assert tuple(found.columns) == WIRE_COLUMNS == tuple(column.name for column in EVENT_COLUMNS)
+    row = found.row(0, named=True)
+    assert row["revenue"] == -5
+    assert row["timestamp"].isoformat().startswith("2026-03-02T01:02:03.456")
+    assert pl.Series([row["external_ids"]]).str.json_decode(pl.Struct({"crm": pl.String}))[0] == {"crm": "ü"}
+    assert '"a"' in row["bot_reasons"]
+    assert (row["lyr"], row["is_test"]) == (None, False)
+
+
+async def test_events_come_in_the_order_of_the_pages_whatever_the_slices(store, monkeypatch):
+    draw = Random(5)
+    for seed in range(12):
+        monkeypatch.setattr(streams, "SLICE", draw.randint(1, 20))
+        told = world(Random(seed), 60)
+        await store.append(told.story.events)
+        filters = (Predicate("country", Op.IS_SET),) if seed % 3 else ()
+        scan = told.story.scan(told.span, filters=filters, include_bots=bool(seed % 2))
+        limit = draw.randint(1, 70)
+        page = await store.page(EventPage(scan, limit))
+        assert await event_ids(store, scan, limit) == [event.event_id for event in page.events]
+
+
+async def test_a_crowded_hour_is_cut_by_the_second_and_a_crowded_second_stays_whole(store, monkeypatch):
+    monkeypatch.setattr(streams, "SLICE", 3)
+    story = Story()
+    for second in (0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 40):
+        story.happens("x", at=f"2026-03-02T01:00:{second:02}", visitor="A1")
+    story.happens("x", at="2026-03-02T05:00", visitor="A1")
+    await store.append(story.events)
+    scan = story.scan(days("2026-03-02", "2026-03-02"))
+    expected = [e.event_id for e in sorted(story.events, key=lambda e: (e.timestamp, e.seq), reverse=True)]
+    assert await event_ids(store, scan, 100) == expected
+    assert await event_ids(store, scan, 5) == expected[:5]
+
+
+async def test_nothing_gives_no_row(store):
+    story = Story()
+    assert await event_ids(store, story.scan(days("2026-03-02", "2026-03-02")), 9) == []
+
+
+@pytest.mark.parametrize("limit", [1, 3, 100])
+async def test_persons_come_in_the_order_of_the_page(store, monkeypatch, limit):
+    monkeypatch.setattr(streams, "PERSONS", 2)
+    told = world(Random(7), 80)
+    await store.append(told.story.events)
+    plan = PeoplePage(told.story.scan(told.span), limit, 0, "last_seen")
+    found = [person async for some in store.person_batches(plan) for person in some]
+    page, _ = await store.people(plan)
+    assert found == page
+
+
+async def test_closing_a_stream_early_frees_the_store(store):
+    story = Story()
+    story.happens("x", at="2026-03-02", visitor="A1")
+    await store.append(story.events)
+    batches = store.event_batches(story.scan(days("2026-03-02", "2026-03-02")), 9)
+    await anext(batches)
+    await batches.aclose()
+    story.happens("y", at="2026-03-02", visitor="A1")
+    assert await store.append(story.events) == 1
