@@ -11,6 +11,7 @@ from redis.commands.core import AsyncScript
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as Silent
+from redis.maint_notifications import MaintNotificationsConfig
 
 from plugins.ingest_redis.settings import IngestRedisSettings
 from service_core.plugin import StartupError
@@ -36,6 +37,8 @@ def connect(settings: IngestRedisSettings) -> Redis:
         "socket_timeout": _SLOWEST_SECONDS,
         "socket_connect_timeout": settings.patience_seconds,
         "retry": Retry(NoBackoff(), 0),
+        # With them the library would not look whether an idle connection was closed meanwhile.
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
     }
     tls = settings.url.startswith("rediss:")
     return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))

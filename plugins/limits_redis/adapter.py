@@ -8,6 +8,7 @@ from redis.asyncio import Connection, ConnectionPool, Redis, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from redis.maint_notifications import MaintNotificationsConfig
 
 from plugins.limits_redis.breaker import Breaker
 from plugins.limits_redis.settings import LimitsRedisSettings
@@ -96,6 +97,8 @@ def _pool(settings: LimitsRedisSettings) -> ConnectionPool:
         "socket_timeout": settings.patience_seconds,
         "socket_connect_timeout": settings.patience_seconds,
         "retry": Retry(NoBackoff(), 0),
+        # With them the library would not look whether an idle connection was closed meanwhile.
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
     }
     tls = settings.url.startswith("rediss:")
     return ConnectionPool(connection_class=SSLConnection if tls else Connection, **options)

@@ -1,0 +1,219 @@
+"""F1, F2, F8 and F12 on Redis: hosts and server are killed, hung and filled under load; the books agree."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from hosts.ingest.child import IngestChild
+from service_core.access.keys import found_workspace
+from service_core.kernel.clock import system_clock
+from service_core.testing.client import Books, Connection, keep_sending
+from service_core.testing.queue.kit import stored
+
+CLIENTS = 12
+BETWEEN_FAULTS = 100
+"""Acknowledged events before the next fault."""
+
+FAILS_WITHIN_SECONDS = 2
+BACK_WITHIN_SECONDS = 10
+
+
+class Watched(Connection):
+    """A connection that notes what an answer that was no success said, and how long it took."""
+
+    def __init__(self, address, failures):
+        super().__init__(address)
+        self.failures = failures
+
+    async def post(self, path, body, headers, *, method="POST"):
+        started = time.monotonic()
+        reply = await super().post(path, body, headers, method=method)
+        if reply.status != 200:
+            self.failures.append((reply.status, reply.body, time.monotonic() - started))
+        return reply
+
+
+class Cluster:
+    """Ingest hosts on one Redis, with a client's books about them."""
+
+    def __init__(self, config: Path, ports: Ports, workspaces, keys) -> None:
+        self.config, self.ports, self.workspaces, self.keys = config, ports, workspaces, keys
+        self.books = Books()
+        self.failures: list[tuple] = []
+
+    async def host(self, **options):
+        return await IngestChild.start(self.config, **{"listen": "127.0.0.1:0"} | options)
+
+    @asynccontextmanager
+    async def load(self, hosts):
+        """Clients that send to all hosts until the end of the context, and finish what they began."""
+        stop, numbers = asyncio.Event(), count()
+
+        def sending(number):
+            connection = Watched(hosts[number % len(hosts)].address, self.failures)
+            key = self.keys[number % len(self.keys)]
+            return keep_sending(self.books, connection, key, lambda: f"e{next(numbers)}", stop)
+
+        senders = [asyncio.create_task(sending(number)) for number in range(CLIENTS)]
+        yield
+        stop.set()
+        await asyncio.gather(*senders)
+
+    async def progress(self, events=BETWEEN_FAULTS, seconds=30):
+        seen = len(self.books.acknowledged)
+        async with asyncio.timeout(seconds):
+            while len(self.books.acknowledged) < seen + events:  # noqa: ASYNC110 - other tasks change it
+                await asyncio.sleep(0.005)
+
+    async def ledger(self):
+        now = datetime.now(UTC)
+        return [
+            row
+            for workspace in self.workspaces
+            for row in await self.ports.queue.ledger(
+                workspace.id, now - timedelta(hours=2), now + timedelta(hours=1)
+            )
+        ]
+
+    async def check(self):
+        """Nothing lost, nothing doubled, everything counted; then the queue is emptied and still balances."""
+        taken = await self.ports.queue.take(1_000_000)
+        assert self.books.unexpected == []
+        ids = [queued.arrival.event_id for queued in taken]
+        assert self.books.check(ids) == (frozenset(), frozenset(), frozenset())
+        assert len({queued.seq for queued in taken}) == len(taken)
+        rows = await self.ledger()
+        assert all(row.balanced for row in rows)
+        assert sum(row.in_flight for row in rows) == len(self.books.acknowledged)
+        await self.ports.queue.settle([stored(queued) for queued in taken], [])
+        rows = await self.ledger()
+        assert all(row.balanced for row in rows)
+        assert (sum(row.stored for row in rows), sum(row.in_flight for row in rows)) == (len(taken), 0)
+
+
+@pytest.fixture
+async def cluster(redis_server, tmp_path):
+    config = tmp_path / "touchpoint.toml"
+    config.write_text(f'[ingest]\nqueue = "{redis_server.url}/0?reclaim_seconds=0.1"\n')
+    ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
+    async with running([ports.workspace, ports.queue]):
+        founded = [await found_workspace(ports.workspace, datetime.now(UTC), name=f"W{n}") for n in range(2)]
+        yield Cluster(config, ports, [f.workspace for f in founded], [f.write_key.secret for f in founded])
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_nothing(cluster, full):
+    hosts = [await cluster.host(), await cluster.host()]
+    async with cluster.load(hosts):
+        for kill in range(20 if full else 2):
+            await cluster.progress(BETWEEN_FAULTS + 7 * kill)
+            victim = kill % 2
+            hosts[victim].process.kill()
+            await hosts[victim].ended()
+            hosts[victim] = await cluster.host(listen=hosts[victim].address)
+        await cluster.progress()
+    for host in hosts:
+        assert await host.stop() == 0
+    await cluster.check()
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+async def test_killing_redis_loses_nothing_and_every_failed_event_is_told_so_at_once(
+    cluster, redis_server, full
+):
+    hosts = [await cluster.host(), await cluster.host()]
+    async with cluster.load(hosts):
+        for kill in range(20 if full else 3):
+            await cluster.progress(BETWEEN_FAULTS + 7 * kill)
+            redis_server.kill()
+            redis_server.start()
+        await cluster.progress()
+    for host in hosts:
+        assert await host.stop() == 0
+    assert {(status, body["error"], body["details"]) for status, body, _ in cluster.failures} <= {
+        (500, "Failed to enqueue event", "queue")
+    }
+    assert max((seconds for *_, seconds in cluster.failures), default=0) < FAILS_WITHIN_SECONDS
+    await cluster.check()
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("fault", ["hung", "full", "read-only"])
+async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_again_by_itself(
+    cluster, redis_server, fault, full
+):
+    begin, end = {
+        "hung": (redis_server.hang, redis_server.go_on),
+        "full": (
+            lambda: redis_server.ask("CONFIG", "SET", "maxmemory", "1"),
+            lambda: redis_server.ask("CONFIG", "SET", "maxmemory", "0"),
+        ),
+        "read-only": (
+            lambda: redis_server.ask("REPLICAOF", "127.0.0.1", "1"),
+            lambda: redis_server.ask("REPLICAOF", "NO", "ONE"),
+        ),
+    }[fault]
+    hosts = [await cluster.host(), await cluster.host()]
+    async with cluster.load(hosts):
+        for _ in range(5 if full else 1):
+            await cluster.progress()
+            failed = len(cluster.failures)
+            begin()
+            async with asyncio.timeout(10):
+                while len(cluster.failures) < failed + CLIENTS:  # noqa: ASYNC110 - other tasks change it
+                    await asyncio.sleep(0.01)
+            end()
+            await cluster.progress(seconds=BACK_WITHIN_SECONDS)
+    for host in hosts:
+        assert await host.stop() == 0
+    assert {(status, body["error"]) for status, body, _ in cluster.failures} == {
+        (500, "Failed to enqueue event")
+    }
+    assert max(seconds for *_, seconds in cluster.failures) < FAILS_WITHIN_SECONDS + 1
+    await cluster.check()
+
+
+@pytest.mark.faults
+async def test_a_full_redis_can_be_emptied_by_its_consumer(cluster, redis_server):
+    host = await cluster.host()
+    async with cluster.load([host]):
+        await cluster.progress()
+    await host.stop()
+    assert redis_server.ask("CONFIG", "SET", "maxmemory", "1") == "+OK"
+    await cluster.check()
+    assert (await cluster.ports.queue.state()).waiting == 0
+
+
+@pytest.mark.faults
+async def test_one_id_a_thousand_times_at_once_on_all_hosts_is_one_event_in_each_workspace(cluster, full):
+    times = 500 if full else 150
+    async with AsyncExitStack() as stack:
+        hosts = [await cluster.host() for _ in range(4 if full else 2)]
+        for host in hosts:
+            stack.push_async_callback(host.stop)
+
+        async def send(number):
+            connection = Connection(hosts[number % len(hosts)].address)
+            key = cluster.keys[number // len(hosts) % 2]
+            try:
+                body = b'{"event":"purchase","user_id":"u","event_id":"order_1"}'
+                reply = await connection.post("/track", body, {"X-API-Key": key})
+            finally:
+                connection.close()
+            return key, reply.status, reply.body["success"]
+
+        answers = await asyncio.gather(*(send(number) for number in range(2 * times)))
+    assert {status for _, status, _ in answers} == {200}
+    assert [sum(success for k, _, success in answers if k == key) for key in cluster.keys] == [1, 1]
+    assert len(await cluster.ports.queue.take(10)) == 2
