@@ -11,6 +11,10 @@ the registry is frozen -> a URL of the settings picks an adapter -> ``open`` bui
 ``start()`` -> work -> ``aclose()``.
 """
 
+from service_core.access.authorization.model import Client as Client
+from service_core.access.authorization.model import Issued as Issued
+from service_core.access.authorization.model import Ticket as Ticket
+from service_core.access.authorization.model import TicketKind as TicketKind
 from service_core.access.mail import Mail as Mail
 from service_core.access.mail import MailDown as MailDown
 from service_core.access.mail import Message as Message

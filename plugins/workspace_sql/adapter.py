@@ -7,8 +7,10 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.accounts import SqlAccounts
+from plugins.workspace_sql.authorizations import SqlAuthorizations
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.exports import SqlExports
 from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.grants import SqlGrants
 from plugins.workspace_sql.key_requests import SqlKeyRequests
@@ -25,7 +27,9 @@ _IDENTIFY: Final = (
 )
 
 
-class SqlDirectory(SqlAccounts, SqlMembers, SqlKeyRequests, SqlSignups, SqlGrants):
+class SqlDirectory(
+    SqlAccounts, SqlMembers, SqlKeyRequests, SqlSignups, SqlGrants, SqlAuthorizations, SqlExports
+):
     """Implements the directory port on one `Database`, and with its parts every port of the wing `access`."""
 
     def __init__(self, database: Database) -> None:

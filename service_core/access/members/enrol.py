@@ -37,7 +37,7 @@ class Enrolled:
 
 
 async def enrol(
-    accounts: Accounts, members: Members, workspace: Workspace, email: str, role: Role, now: datetime
+    accounts: Accounts, members: Members, workspace: Workspace, *, email: str, role: Role, now: datetime
 ) -> Enrolled:
     """Give an address a role in a workspace, without an invitation; this is how the first owner comes.
 
