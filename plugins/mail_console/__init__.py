@@ -1,0 +1,24 @@
+"""Mail for whoever runs the service: ``mail.outbox = "console://"``."""
+
+from collections.abc import Iterable
+
+from service_core.plugin import Adapter, AdapterSettings, Mail, hook
+
+
+def _open(_settings: AdapterSettings) -> Mail:
+    from plugins.mail_console.adapter import ConsoleMail
+
+    return ConsoleMail()
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The default."""
+    return (
+        Adapter(
+            port="mail",
+            scheme="console",
+            open=_open,
+            summary="Mail printed on the standard error of the process, for trying out.",
+        ),
+    )

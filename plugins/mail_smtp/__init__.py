@@ -1,0 +1,26 @@
+"""Mail over SMTP: ``mail.outbox = "smtp://user:password@mail.example.com:587?sender=touchpoint@example.com"``."""
+
+from collections.abc import Iterable
+
+from plugins.mail_smtp.settings import SmtpSettings
+from service_core.plugin import Adapter, Mail, hook
+
+
+def _open(settings: SmtpSettings) -> Mail:
+    from plugins.mail_smtp.adapter import SmtpMail
+
+    return SmtpMail(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for a mail server."""
+    return (
+        Adapter(
+            port="mail",
+            scheme="smtp",
+            open=_open,
+            settings=SmtpSettings,
+            summary="Mail handed to an SMTP server.",
+        ),
+    )

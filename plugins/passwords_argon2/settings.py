@@ -1,0 +1,13 @@
+"""What the URL says: ``argon2://?memory_kib=65536&rounds=3&together=2``."""
+
+from pydantic import Field
+
+from service_core.plugin import AdapterSettings
+
+
+class Argon2Settings(AdapterSettings):
+    """Cost of a hash. What is stored tells its own cost, so a change counts for new passwords."""
+
+    memory_kib: int = Field(65_536, ge=8, le=4_194_304, description="Memory of one hash in KiB.")
+    rounds: int = Field(3, ge=1, le=100, description="Passes over that memory.")
+    together: int = Field(2, ge=1, le=64, description="Hashes at the same time; more wait.")
