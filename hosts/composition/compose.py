@@ -5,14 +5,16 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
+from hosts.composition.access import access_parts
 from hosts.composition.binding import bind
 from hosts.composition.codec import CODEC
 from hosts.composition.ports import Ports, running
 from service_core import builtin
-from service_core.access.authenticate import Authenticator
+from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
+from service_core.access.workspaces import Workspaces
 from service_core.extension import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -32,6 +34,8 @@ from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
 
+_Part = TypeVar("_Part")
+
 
 def installed() -> Registry:
     """The core and every installed plugin.
@@ -45,12 +49,25 @@ def installed() -> Registry:
 class Service:
     """A composed deployment. As an async context it starts its ports, and closes them again."""
 
-    def __init__(self, settings: Settings, registry: Registry, ports: Ports, gateway: Gateway) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        registry: Registry,
+        ports: Ports,
+        gateway: Gateway,
+        parts: Mapping[Any, Any],
+    ) -> None:
         self.settings: Final = settings
         self.registry: Final = registry
         self.ports: Final = ports
         self._gateway = gateway
+        self._parts = parts
         self._running = AsyncExitStack()
+
+    def part(self, kind: type[_Part]) -> _Part:
+        """The one value of a type of `hosts.composition.access`, for pages of people."""
+        found: _Part = self._parts[kind]
+        return found
 
     async def dispatch(self, request: Request) -> Response:
         """Answer one request."""
@@ -88,15 +105,16 @@ def compose(
     """
     found = registry or installed()
     ports = Ports(settings, folder, found, clock)
-    offers = _offers(settings, found, ports, probes)
+    parts = access_parts(settings, ports)
+    offers = {**parts, **_offers(settings, found, ports, probes)}
     gateway = Gateway(
         [bind(operation, offers) for operation in found.operations],
-        authenticator=Authenticator(ports.workspace, clock),
+        admission=parts[Admission],
         budgets=Budgets(ports.limits, clock),
         clock=clock,
         codec=CODEC,
     )
-    return Service(settings, found, ports, gateway)
+    return Service(settings, found, ports, gateway, parts)
 
 
 def _offers(
@@ -108,6 +126,7 @@ def _offers(
         **ports.by_type(),
         Clock: ports.clock,
         Settings: settings,
+        Workspaces: Workspaces(ports.workspace),
         Registry: registry,
         Catalog: registry.catalog,
         Models: models,

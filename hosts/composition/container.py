@@ -9,33 +9,61 @@ from typing import Any, Final, Protocol
 
 from dependency_injector import containers, providers
 
+from service_core.access.mail import Mail
+from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
+from service_core.access.oauth.ports import Grants
 from service_core.access.ports import Directory, RateLimiter
+from service_core.access.requests.ports import KeyRequests
+from service_core.access.signup.ports import Checkout, Signups
+from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.funnels.ports import Funnels
-from service_core.insight.ports import Aggregates, EventLog, Paths, People
+from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
 from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 
 PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "workspace": (Directory,),
+    "workspace": (
+        Directory,
+        Accounts,
+        Members,
+        Sessions,
+        Invitations,
+        KeyRequests,
+        Signups,
+        Grants,
+        Exports,
+        ExportWork,
+    ),
     "limits": (RateLimiter,),
     "queue": (IngestQueue,),
-    "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths),
+    "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams),
+    "jobs": (JobQueue,),
+    "sink": (ExportSink,),
     "geo": (Geo,),
     "devices": (Devices,),
     "domains": (Domains,),
+    "passwords": (Passwords,),
+    "mail": (Mail,),
+    "checkout": (Checkout,),
 }
 """Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
 
 
-class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Protocol):
+class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams, Protocol):
     """Everything an adapter of the port ``events`` implements."""
 
 
 def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
     return registry.open(port, url, folder=folder)
+
+
+class WorkspaceDatabase(
+    Directory, Accounts, Members, Sessions, Invitations, KeyRequests, Signups, Grants, Protocol
+):
+    """Everything an adapter of the port ``workspace`` implements."""
 
 
 class Nowhere:
@@ -62,6 +90,13 @@ class Container(containers.DeclarativeContainer):
     limits = providers.Singleton(_open, registry, folder, "limits", settings.provided.limits.store)
     queue = providers.Singleton(_open, registry, folder, "queue", settings.provided.ingest.queue)
     events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
+    jobs = providers.Singleton(_open, registry, folder, "jobs", settings.provided.exports.jobs)
+    sink = providers.Singleton(_open, registry, folder, "sink", settings.provided.exports.sink)
     geo = providers.Singleton(_open_geo, registry, folder, settings.provided.geo.database)
     devices = providers.Singleton(_open, registry, folder, "devices", settings.provided.devices.parser)
     domains = providers.Singleton(_open, registry, folder, "domains", settings.provided.domains.suffixes)
+    passwords = providers.Singleton(
+        _open, registry, folder, "passwords", settings.provided.accounts.passwords
+    )
+    mail = providers.Singleton(_open, registry, folder, "mail", settings.provided.mail.outbox)
+    checkout = providers.Singleton(_open, registry, folder, "checkout", settings.provided.signup.checkout)

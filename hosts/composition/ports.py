@@ -7,8 +7,12 @@ from typing import Any, cast
 
 from dependency_injector import providers
 
-from hosts.composition.container import PORTS, Container, EventDatabase
-from service_core.access.ports import Directory, RateLimiter
+from hosts.composition.container import PORTS, Container, EventDatabase, WorkspaceDatabase
+from service_core.access.mail import Mail
+from service_core.access.members.ports import Passwords
+from service_core.access.ports import RateLimiter
+from service_core.access.signup.ports import Checkout
+from service_core.delivery.exports.ports import ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue
 from service_core.kernel.clock import Clock
@@ -27,9 +31,9 @@ class Ports:
         )
 
     @property
-    def workspace(self) -> Directory:
-        """Workspaces and keys."""
-        return cast(Directory, self._container.workspace())
+    def workspace(self) -> WorkspaceDatabase:
+        """Workspaces, keys and people."""
+        return cast(WorkspaceDatabase, self._container.workspace())
 
     @property
     def limits(self) -> RateLimiter:
@@ -47,6 +51,21 @@ class Ports:
         return cast(EventDatabase, self._container.events())
 
     @property
+    def export_work(self) -> ExportWork:
+        """Export jobs, as workers see them: rows of the workspace store."""
+        return cast(ExportWork, self._container.workspace())
+
+    @property
+    def jobs(self) -> JobQueue:
+        """What wakes the workers of export jobs."""
+        return cast(JobQueue, self._container.jobs())
+
+    @property
+    def sink(self) -> ExportSink:
+        """Where export files are kept."""
+        return cast(ExportSink, self._container.sink())
+
+    @property
     def geo(self) -> Geo:
         """Address to place."""
         return cast(Geo, self._container.geo())
@@ -60,6 +79,21 @@ class Ports:
     def domains(self) -> Domains:
         """Host name to registrable domain."""
         return cast(Domains, self._container.domains())
+
+    @property
+    def passwords(self) -> Passwords:
+        """The slow hash of passwords."""
+        return cast(Passwords, self._container.passwords())
+
+    @property
+    def mail(self) -> Mail:
+        """Outgoing mail."""
+        return cast(Mail, self._container.mail())
+
+    @property
+    def checkout(self) -> Checkout:
+        """Where people pay."""
+        return cast(Checkout, self._container.checkout())
 
     @property
     def clock(self) -> Clock:

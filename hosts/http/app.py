@@ -94,9 +94,11 @@ async def _body() -> bytes:
 
 
 def _written(answer: Answer) -> Response:
-    response = Response(answer.body, answer.status)
+    response = Response(answer.body if answer.chunks is None else answer.chunks(), answer.status)
     response.headers.clear()
-    if answer.status != NO_CONTENT:
+    if answer.chunks is not None:
+        response.timeout = None  # a large file to a slow client takes as long as it takes
+    elif answer.status != NO_CONTENT:
         response.headers["Content-Length"] = str(len(answer.body))
     response.headers.update(answer.headers)
     return response

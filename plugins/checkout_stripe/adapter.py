@@ -86,7 +86,7 @@ class StripeCheckout:
         session = await self._ask(
             lambda: self._client.v1.checkout.sessions.retrieve(order, {"expand": ["line_items"]})
         )
-        signup_id = _signup_id(session.client_reference_id)
+        signup_id = _signup_id(getattr(session, "client_reference_id", None))
         if signup_id is None:
             raise CheckoutDown("the session names no signup")
         return Payment(signup_id, order, self._state(session))

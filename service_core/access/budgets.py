@@ -1,9 +1,9 @@
 """What a credential may still spend: requests and mutations in fixed windows (contract 2.1, 2.4, 14)."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
+from uuid import UUID
 
-from service_core.access.model import Identity
 from service_core.access.ports import Allowance, LimiterDown, RateLimiter
 from service_core.access.windows import FixedWindows
 from service_core.kernel.clock import Clock
@@ -14,6 +14,18 @@ MUTATIONS: Final = 20
 STANDBY: Final = 30
 RETRY_TOO_MANY: Final = {"Retry-After": "60"}
 RETRY_UNAVAILABLE: Final = {"Retry-After": "5"}
+
+
+class Spender(Protocol):
+    """Whoever a request is charged to: an `Identity` or an `Applicant`."""
+
+    @property
+    def spender(self) -> UUID:
+        """Id of the credential, grant or signup."""
+
+    @property
+    def rate_limit(self) -> int:
+        """Requests per 60 seconds."""
 
 
 class Budgets:
@@ -31,11 +43,11 @@ class Budgets:
         self._limiter = limiter
         self._standby = FixedWindows(clock)
 
-    async def spend_request(self, identity: Identity, *, fail_closed: bool = False) -> Allowance:
+    async def spend_request(self, asker: Spender, *, fail_closed: bool = False) -> Allowance:
         """Charge one request: every request, before its path is looked at.
 
         Args:
-            identity: who is asking.
+            asker: who is asking.
             fail_closed: the route is refused, not served on standby, when the store is away.
 
         Returns:
@@ -45,10 +57,9 @@ class Budgets:
             TooMany: ``rate_limited``.
             Unavailable503: ``limiter_unavailable``.
         """
-        credential = identity.credential
-        key = f"request:{credential.id}"
+        key = f"request:{asker.spender}"
         try:
-            allowance = await self._limiter.spend(key, credential.rate_limit, WINDOW_SECONDS)
+            allowance = await self._limiter.spend(key, asker.rate_limit, WINDOW_SECONDS)
         except LimiterDown:
             allowance = self._on_standby(key)
             if fail_closed:
@@ -59,7 +70,7 @@ class Budgets:
             )
         return allowance
 
-    async def spend_mutation(self, identity: Identity) -> Allowance:
+    async def spend_mutation(self, asker: Spender) -> Allowance:
         """Charge one mutation, dry runs included; the request has been charged before.
 
         Returns:
@@ -69,7 +80,7 @@ class Budgets:
             TooMany: ``mutation_rate_limited``.
             Unavailable503: ``limiter_unavailable``.
         """
-        key = f"mutation:{identity.credential.id}"
+        key = f"mutation:{asker.spender}"
         try:
             allowance = await self._limiter.spend(key, MUTATIONS, WINDOW_SECONDS)
         except LimiterDown:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -151,16 +151,42 @@ class Stranger:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+class Via(StrEnum):
+    """The door a change came through: ``created_via`` and ``via`` on the wire."""
+
+    API = "api"
+    MCP = "mcp"
+    DASHBOARD = "dashboard"
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A request that asks to be performed once: its ``Idempotency-Key`` and what a retry repeats."""
+
+    key: str
+    method: str
+    path: str
+    content: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller of one request; every handler that touches data takes one.
 
     Workspace isolation rests on it: stores are asked with ``who.workspace`` and never with an id
     that came from the request.
+
+    Attributes:
+        via: the door the request came through.
+        once: set when the request carries an ``Idempotency-Key`` its operation honours.
+        delegate: set when an OAuth token was sent.
+        client: address of the client, when it is known.
     """
 
     workspace: Workspace
     credential: Credential
     now: datetime
+    via: Via = Via.API
+    once: Once | None = None
     delegate: Delegate | None = None
     client: str | None = None

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 
+from service_core.access.requests import operations as requests
+from service_core.access.signup import operations as signup
+from service_core.delivery.exports import operations as exports
 from service_core.extension import hook
 from service_core.gateway import operations as gateway
 from service_core.insight import operations as insight
@@ -20,12 +23,15 @@ from service_core.kernel.operations import Operation
 def operations() -> Iterable[Operation]:
     return (
         *gateway.OPERATIONS,
+        *requests.OPERATIONS,
+        *signup.OPERATIONS,
         *intake.OPERATIONS,
         *insight.OPERATIONS,
         *people.OPERATIONS,
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
+        *exports.OPERATIONS,
     )
 
 

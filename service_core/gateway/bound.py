@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service_core.access.model import Caller
+from service_core.access.model import Applicant, Caller, Stranger
 from service_core.kernel.operations import Operation, Reply
 
 
@@ -14,14 +14,14 @@ class Bound:
 
     Attributes:
         dependencies: parameter -> port or value, the same for every request.
-        caller: name of the parameter that takes the `Caller`; None when the handler asks for none.
+        caller: name of the parameter that takes whoever asks; None when the handler does not want to know.
     """
 
     operation: Operation
     dependencies: Mapping[str, object]
     caller: str | None = None
 
-    async def call(self, inputs: Mapping[str, Any], who: Caller | None) -> Reply[Any]:
+    async def call(self, inputs: Mapping[str, Any], who: Caller | Applicant | Stranger | None) -> Reply[Any]:
         """Run the handler; a bare answer gets the operation's first status."""
         caller = {self.caller: who} if self.caller else {}
         result = await self.operation.handler(**inputs, **self.dependencies, **caller)

@@ -14,18 +14,18 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
-from service_core.access.authenticate import Authenticator
+from service_core.access.admission import Admission, require_oauth
 from service_core.access.budgets import Budgets, rate_headers
-from service_core.access.model import Caller, Identity
+from service_core.access.model import Applicant, Caller, Identity, Once, Stranger
 from service_core.access.scopes import require_active, require_scope
 from service_core.gateway.bound import Bound
 from service_core.gateway.exchange import Codec, Request, Response
-from service_core.gateway.render import PREFLIGHT, json_response
+from service_core.gateway.render import PREFLIGHT, answered, json_response
 from service_core.gateway.routes import Found, Routes
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, TooLarge
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import Budget, Operation, Reply, Surface
+from service_core.kernel.operations import Budget, Entry, Operation, Reply, Scope, Surface
 from service_core.kernel.params import body_of, query_of
 
 MAX_BODY: Final = 1_000_000
@@ -47,8 +47,8 @@ class Gateway:
 
     Args:
         operations: everything that can be asked.
-        authenticator: header -> identity.
-        budgets: what an identity may still spend.
+        admission: headers -> who is asking.
+        budgets: what whoever asks may still spend.
         clock: gives the present to callers.
         codec: JSON in and out.
     """
@@ -57,13 +57,13 @@ class Gateway:
         self,
         operations: Iterable[Bound],
         *,
-        authenticator: Authenticator,
+        admission: Admission,
         budgets: Budgets,
         clock: Clock,
         codec: Codec,
     ) -> None:
         self._routes = Routes(operations)
-        self._authenticator = authenticator
+        self._admission = admission
         self._budgets = budgets
         self._clock = clock
         self._codec = codec
@@ -76,9 +76,7 @@ class Gateway:
         passage = _Passage()
         try:
             reply = await self._reply(request, found, passage)
-            response = json_response(
-                self._codec, reply.status, reply.answer, {**passage.headers, **reply.headers}
-            )
+            response = answered(self._codec, reply.status, reply.answer, {**passage.headers, **reply.headers})
         except Refusal as refusal:
             response = self._refused(refusal, found, passage)
         except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
@@ -86,46 +84,71 @@ class Gateway:
         return _bodiless(response) if request.method == "HEAD" else response
 
     async def _reply(self, request: Request, found: Found, passage: _Passage) -> Reply[Any]:
-        identity = None if _is_public(found) else await self._identified(request, found, passage)
+        asker = await self._admitted(request, found, passage)
         if found.bound is None:
             raise MethodNotAllowed(found.allow) if found.allow else NotFound
         operation = found.bound.operation
-        if identity is not None:
-            await self._permitted(identity, operation, passage)
-        inputs = self._inputs(operation, request, found.values)
-        who = None if identity is None else Caller(identity.workspace, identity.credential, self._clock())
-        return await found.bound.call(inputs, who)
+        if asker is not None:
+            await self._permitted(asker, operation, passage)
+        content = self._content(request.body, operation)
+        inputs = self._inputs(operation, request, found.values, content)
+        return await found.bound.call(inputs, self._who(asker, request, operation, content))
 
-    async def _identified(self, request: Request, found: Found, passage: _Passage) -> Identity:
+    async def _admitted(
+        self, request: Request, found: Found, passage: _Passage
+    ) -> Identity | Applicant | None:
         """Checks 2 and 3: the credential, and its request budget before any path is looked at."""
-        identity = await self._authenticator.authenticate(request.headers.get("authorization"))
-        closed = found.bound is not None and found.bound.operation.budget is Budget.MUTATION
-        allowance = await self._budgets.spend_request(identity, fail_closed=closed)
-        passage.headers.update(rate_headers(allowance))
-        return identity
+        asker = await self._admission.admit(_entry(found), request.headers)
+        if asker is not None:
+            closed = found.bound is not None and found.bound.operation.fails_closed
+            allowance = await self._budgets.spend_request(asker, fail_closed=closed)
+            passage.headers.update(rate_headers(allowance))
+        return asker
 
-    async def _permitted(self, identity: Identity, operation: Operation, passage: _Passage) -> None:
+    async def _permitted(self, asker: Identity | Applicant, operation: Operation, passage: _Passage) -> None:
         """Checks 6 and 7: the mutation budget, the scope, and a workspace that is still active."""
-        if operation.budget is Budget.MUTATION:
-            passage.changing = True
-            allowance = await self._budgets.spend_mutation(identity)
+        passage.changing = operation.budget is Budget.MUTATION
+        if operation.spends_mutation:
+            allowance = await self._budgets.spend_mutation(asker)
             passage.headers["X-RateLimit-Mutation-Remaining"] = str(allowance.remaining)
-        if operation.scope is not None:
-            require_scope(identity, operation.scope)
-        if operation.budget is Budget.MUTATION:
-            require_active(identity)
+        if isinstance(asker, Applicant):
+            return
+        require_oauth(operation.entry, asker)
+        if isinstance(operation.scope, Scope):
+            require_scope(asker, operation.scope)
+        if operation.is_guarded:
+            require_active(asker)
 
-    def _inputs(self, operation: Operation, request: Request, values: Mapping[str, str]) -> dict[str, Any]:
-        """Checks 8 and 9: body size, JSON, fields and parameters, then the form of the path."""
-        if len(request.body) > MAX_BODY:
-            raise TooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
+    def _who(
+        self, asker: Identity | Applicant | None, request: Request, operation: Operation, content: Any
+    ) -> Caller | Applicant | Stranger:
+        """What the handler learns of whoever asks."""
+        if asker is None:
+            return Stranger(self._clock(), request.client, request.headers)
+        if isinstance(asker, Applicant):
+            return asker
+        return Caller(
+            asker.workspace,
+            asker.credential,
+            self._clock(),
+            request.via,
+            _once(operation, request, content),
+            asker.delegate,
+            request.client,
+        )
+
+    def _inputs(
+        self, operation: Operation, request: Request, values: Mapping[str, str], content: Any
+    ) -> dict[str, Any]:
+        """Checks 8 and 9: fields and parameters, then the form of the path."""
         inputs: dict[str, Any] = {}
         if operation.query is not None:
             pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
             inputs["query"] = query_of(operation.query, pairs)
         if operation.body is not None:
-            content = self._content(request.body, operation)
             inputs["body"] = body_of(operation.body, request.body, content)
+        if operation.raw:
+            inputs["raw"] = request.body
         if operation.path_model is not None:
             try:
                 inputs["path"] = operation.path_model.model_validate(values)
@@ -134,6 +157,11 @@ class Gateway:
         return inputs
 
     def _content(self, body: bytes, operation: Operation) -> Any:
+        """Check 8: body size and JSON; the body decoded, None where the operation takes none."""
+        if len(body) > MAX_BODY:
+            raise TooLarge("Payload too large. Maximum size is 1MB.", "payload_too_large")
+        if operation.body is None:
+            return None
         if not body and operation.body_optional:
             return {}
         try:
@@ -158,11 +186,17 @@ class Gateway:
         return json_response(self._codec, 500, body | _nothing_done(passage), headers)
 
 
-def _is_public(found: Found) -> bool:
-    """Whether no credential is asked for: unknown root paths, and operations without a scope."""
+def _entry(found: Found) -> Entry:
+    """The credential a place asks for: on ``/v1`` a key, so that nobody learns which paths there are."""
     if found.bound is None:
-        return found.surface is Surface.ROOT
-    return found.bound.operation.scope is None
+        return Entry.PUBLIC if found.surface is Surface.ROOT else Entry.KEY
+    return found.bound.operation.entry
+
+
+def _once(operation: Operation, request: Request, content: Any) -> Once | None:
+    """What a retry of this request would repeat, when it asks to be performed once."""
+    key = request.headers.get("idempotency-key")
+    return Once(key, request.method, request.path, content) if key and operation.replays else None
 
 
 def _nothing_done(passage: _Passage) -> dict[str, object]:
@@ -171,9 +205,8 @@ def _nothing_done(passage: _Passage) -> dict[str, object]:
 
 
 def _bodiless(response: Response) -> Response:
-    return replace(
-        response, headers={**response.headers, "Content-Length": str(len(response.body))}, body=b""
-    )
+    length = {"Content-Length": str(len(response.body))}  # that of a file is known already
+    return replace(response, headers={**length, **response.headers}, body=b"", chunks=None)
 
 
 def _kinds(fault: BaseException) -> str:

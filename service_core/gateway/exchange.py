@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from service_core.access.model import Via
+from service_core.kernel.files import Chunks
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -16,6 +19,7 @@ class Request:
         headers: names in lower case.
         body: at most one byte more than the limit; the rest of a larger body is not kept.
         client: address of the client, when it is known.
+        via: the door it came through.
     """
 
     method: str
@@ -24,15 +28,21 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     client: str | None = None
+    via: Via = Via.API
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; a host writes it as it stands."""
+    """One response; a host writes it as it stands.
+
+    Attributes:
+        chunks: gives the body piece by piece instead; ``Content-Length`` stands in the headers then.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes = b""
+    chunks: Chunks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from service_core.gateway.openapi_errors import RATE_HEADERS, error_responses, statuses_of
+from service_core.gateway.openapi_errors import IDEMPOTENCY_KEY, RATE_HEADERS, error_responses, statuses_of
+from service_core.gateway.openapi_security import OPENED_BY, SCHEMES
 from service_core.gateway.routes import PREFIX
-from service_core.kernel.operations import Operation, Surface
+from service_core.kernel.files import MEDIA_TYPES, File
+from service_core.kernel.operations import Operation, Scope, Surface
 from service_core.kernel.params import names_of
 
 VERSION: Final = "1.0.0"
@@ -42,13 +44,7 @@ def describe(operations: Sequence[Operation], *, public_url: str) -> dict[str, A
             "schemas": schemas.components,
             "responses": error_responses(),
             "headers": RATE_HEADERS,
-            "securitySchemes": {
-                "key": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "Agent key or named key, `dk_agent_…`.",
-                }
-            },
+            "securitySchemes": SCHEMES,
         },
     }
 
@@ -99,7 +95,8 @@ def _models(op: Operation) -> Iterable[tuple[tuple[str, str], JsonSchemaMode, Ty
     for part, model in (("query", op.query), ("path", op.path_model), ("body", op.body)):
         if model is not None:
             yield (part, op.id), "validation", TypeAdapter(model)
-    yield ("answer", op.id), "serialization", TypeAdapter(op.answer)
+    if op.answer is not File:
+        yield ("answer", op.id), "serialization", TypeAdapter(op.answer)
 
 
 def _path(op: Operation) -> str:
@@ -115,11 +112,15 @@ def _operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
         "parameters": [
             *_parameters("path", op.path_model, schemas.parameters("path", op)),
             *_parameters("query", op.query, schemas.parameters("query", op)),
+            *([IDEMPOTENCY_KEY] if op.replays else []),
         ],
         "responses": _responses(op, schemas),
     }
     if op.scope is not None:
-        described["security"] = [{"key": [op.scope.value]}]
+        scopes = [op.scope.value] if isinstance(op.scope, Scope) else []
+        described["security"] = [{scheme: scopes} for scheme in OPENED_BY[op.entry]]
+    if op.raw:
+        described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if op.body is not None:
         content = {"application/json": {"schema": schemas.of("body", op)}}
         described["requestBody"] = {"required": not op.body_optional, "content": content}
@@ -161,12 +162,16 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return rest | ({"anyOf": choices} if choices else {})
 
 
+def _content(op: Operation, schemas: _Schemas) -> dict[str, Any]:
+    if op.answer is File:
+        return {kind: {"schema": {"type": "string"}} for kind in MEDIA_TYPES}
+    return {"application/json": {"schema": schemas.of("answer", op)}}
+
+
 def _responses(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in RATE_HEADERS} if op.scope else {}
-    answer = {
-        "description": op.summary,
-        "content": {"application/json": {"schema": schemas.of("answer", op)}},
-    } | ({"headers": headers} if headers else {})
+    answer = {"description": op.summary, "content": _content(op, schemas)}
+    answer |= {"headers": headers} if headers else {}
     good = {str(status): answer for status in op.statuses}
     errors = {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses_of(op)}
     return dict(sorted((errors | good).items()))

@@ -41,7 +41,18 @@ RATE_HEADERS: Final[Mapping[str, Any]] = {
 }
 """Headers of every answer to an identified credential."""
 
+IDEMPOTENCY_KEY: Final[Mapping[str, Any]] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "maxLength": 255},
+    "description": "The request is performed once; an identical retry within 24 hours gets the first answer "
+    "with `Idempotent-Replay: true`. Ignored on dry runs.",
+}
+"""The header of operations that answer a retry with the first answer."""
+
 _OWN_HEADERS: Final[Mapping[int, Mapping[str, Any]]] = {
+    409: {"Retry-After": _header("Seconds to wait, while an identical request is still running.")},
     401: {"WWW-Authenticate": _header("How to authenticate.", "string")},
     405: {"Allow": _header("Methods of the path.", "string")},
     429: {"Retry-After": _header("Seconds to wait.")},

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from service_core.gateway.exchange import Codec, Response
+from service_core.kernel.files import File
 from service_core.kernel.instants import wire
 
 METHODS: Final = ("GET", "POST", "PATCH", "DELETE")
@@ -32,6 +33,19 @@ PREFLIGHT: Final = Response(
     },
 )
 """The answer to ``OPTIONS`` on any path; credentials mode is never allowed."""
+
+
+def answered(codec: Codec, status: int, answer: Any, headers: Mapping[str, str]) -> Response:
+    """The response to an answer: a file as it is, anything else as JSON."""
+    if not isinstance(answer, File):
+        return json_response(codec, status, answer, headers)
+    described = {
+        "Content-Type": answer.media_type,
+        "Content-Length": str(answer.size),
+        "Content-Disposition": f'attachment; filename="{answer.name}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(status, {**described, **ALWAYS, **headers}, chunks=answer.chunks)
 
 
 def json_response(codec: Codec, status: int, content: Any, headers: Mapping[str, str]) -> Response:

@@ -9,9 +9,12 @@
     a pydantic model of the JSON body,
 ``path``
     a pydantic model of the path parameters,
+``raw``
+    the body as bytes, for signatures; instead of ``body``,
 keyword-only parameters
     dependencies, matched to ports by their annotation when the service is composed, and
-    ``who: Caller``, which `gateway.dispatch` fills for each request.
+    ``who: Caller``, which `gateway.dispatch` fills for each request (`Stranger` where no credential
+    is asked for, `Applicant` where it is the secret of a signup).
 
 The return annotation is the answer model, or a `Reply` of it, and writes the response schema.
 """
@@ -20,7 +23,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -37,11 +40,38 @@ class Scope(StrEnum):
     PROPOSE_SCRIPTS = "service:propose:scripts"
 
 
+AnyScope = Literal["any"]
+ANY_SCOPE: Final[AnyScope] = "any"
+"""Every identified credential may ask; the handler tests the scope once it knows what is asked for."""
+
+
+class Entry(StrEnum):
+    """Which credential opens a route (contract 2.2, 12).
+
+    ``KEY`` is an Agent key or named key. ``OAUTH`` is an access token; a valid key gets 403 there.
+    ``FILER`` is whatever can file a request for a key: key, access token or signup secret.
+    """
+
+    PUBLIC = "public"
+    KEY = "key"
+    OAUTH = "oauth"
+    KEY_OR_OAUTH = "key_or_oauth"
+    SIGNUP = "signup"
+    FILER = "filer"
+    WRITE_KEY = "write_key"
+
+
 class Budget(StrEnum):
-    """Which budgets a request spends (contract 2.12, 14)."""
+    """Which budgets a request spends (contract 2.12, 14).
+
+    ``KEYS`` makes credentials: it spends as a mutation does, and changes nothing a workspace owns.
+    ``POLL`` spends a request, and is refused while the limit store is away.
+    """
 
     READ = "read"
     MUTATION = "mutation"
+    KEYS = "keys"
+    POLL = "poll"
     NONE = "none"
 
 
@@ -73,7 +103,7 @@ class Operation:
     Attributes:
         method: HTTP method, upper case.
         path: template below the surface, e.g. ``/users/{userId}``.
-        scope: needed scope; None for routes without a credential.
+        scope: needed scope; `ANY_SCOPE` when the handler tests it; None for routes without a credential.
         handler: the coroutine function.
         query, body, path_model, answer: pydantic models, or None where the handler has none.
         dependencies: keyword-only parameter -> annotated type, ``who`` included.
@@ -81,11 +111,16 @@ class Operation:
         errors: statuses of errors beyond those every route has.
         reshape: turns a refusal into the one this route answers, where its errors have a shape of
             their own.
+        replays: a retry with the same ``Idempotency-Key`` gets the first answer again (contract 2.12).
+        starts_work: begins something that outlives the request, as a mutation does: refused while the
+            limit store is away, and to a workspace that is not active.
+        entry: the credential that opens it.
+        raw: takes the body as bytes.
     """
 
     method: str
     path: str
-    scope: Scope | None
+    scope: Scope | AnyScope | None
     budget: Budget
     surface: Surface
     tag: str
@@ -99,6 +134,25 @@ class Operation:
     errors: tuple[int, ...] = ()
     body_optional: bool = False
     reshape: Callable[[Refusal], Refusal] | None = None
+    replays: bool = False
+    starts_work: bool = False
+    entry: Entry = Entry.KEY
+    raw: bool = False
+
+    @property
+    def fails_closed(self) -> bool:
+        """Whether it is refused, not served on standby, while the limit store is away (contract 14)."""
+        return self.is_guarded or self.budget in (Budget.KEYS, Budget.POLL)
+
+    @property
+    def spends_mutation(self) -> bool:
+        """Whether it needs room in both budgets."""
+        return self.budget in (Budget.MUTATION, Budget.KEYS)
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it needs a limit store that answers and a workspace that is active (contract 14)."""
+        return self.starts_work or self.budget is Budget.MUTATION
 
     @property
     def id(self) -> str:
@@ -123,7 +177,7 @@ class Operation:
 def operation(
     route: str,
     *,
-    scope: Scope | None = Scope.READ,
+    scope: Scope | AnyScope | None = Scope.READ,
     budget: Budget = Budget.READ,
     surface: Surface = Surface.V1,
     tag: str,
@@ -131,12 +185,16 @@ def operation(
     errors: tuple[int, ...] = (),
     body_optional: bool = False,
     reshape: Callable[[Refusal], Refusal] | None = None,
+    replays: bool = False,
+    starts_work: bool = False,
+    entry: Entry | None = None,
 ) -> Callable[[Callable[..., Awaitable[Any]]], Operation]:
     """Declare an endpoint from its handler.
 
     Args:
         route: method and path, e.g. ``"GET /overview"``.
-        scope: the scope a credential needs; None only for public routes.
+        scope: the scope a credential needs; `ANY_SCOPE` when that depends on what is asked for; None
+            only for public routes.
         budget: which budgets the request spends.
         surface: ``/v1`` or the bare root.
         tag: group in the reference and in OpenAPI.
@@ -144,11 +202,18 @@ def operation(
         errors: statuses the route may answer beyond those every route has.
         body_optional: an absent body is an empty object.
         reshape: turns a refusal into the one this route answers.
+        replays: honours ``Idempotency-Key``.
+        starts_work: begins something that outlives the request.
+        entry: the credential that opens it; None for an Agent key or named key, or for no credential
+            where ``scope`` is None.
 
     Raises:
         TypeError: at import, when the handler's signature does not follow the rules above.
     """
     method, _, path = route.partition(" ")
+    opened_by = entry or (Entry.PUBLIC if scope is None else Entry.KEY)
+    if (opened_by is Entry.PUBLIC) != (scope is None):
+        raise TypeError(f"{route}: a public route has no scope, and any other one has")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
         if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
@@ -156,10 +221,13 @@ def operation(
         hints = get_type_hints(handler, include_extras=True)
         models: dict[str, type[BaseModel] | None] = {"query": None, "body": None, "path": None}
         dependencies: dict[str, Any] = {}
+        raw = False
         for name, parameter in inspect.signature(handler).parameters.items():
             annotation = hints[name]
             if parameter.kind is parameter.KEYWORD_ONLY:
                 dependencies[name] = annotation
+            elif name == "raw" and annotation is bytes:
+                raw = True
             elif name in models:
                 models[name] = annotation
             else:
@@ -185,6 +253,10 @@ def operation(
             errors=errors,
             body_optional=body_optional,
             reshape=reshape,
+            replays=replays,
+            starts_work=starts_work,
+            entry=opened_by,
+            raw=raw,
         )
 
     return declare

@@ -34,6 +34,9 @@ SETTINGS = Settings.model_validate(
         "exports": {"jobs": "fake://", "sink": "fake://"},
         "devices": {"parser": "fake://"},
         "domains": {"suffixes": "fake://"},
+        "accounts": {"passwords": "fake://"},
+        "mail": {"outbox": "fake://"},
+        "signup": {"checkout": "fake://"},
     }
 )
 
@@ -66,7 +69,19 @@ class Part:
         return None
 
 
-PORTS = ("workspace", "limits", "queue", "events", "jobs", "sink", "devices", "domains")
+PORTS = (
+    "workspace",
+    "limits",
+    "queue",
+    "events",
+    "jobs",
+    "sink",
+    "devices",
+    "domains",
+    "passwords",
+    "mail",
+    "checkout",
+)
 
 
 class World:

@@ -12,12 +12,14 @@ import orjson
 import pytest
 from pydantic import AliasChoices, Field
 
+from service_core.access.admission import Admission
 from service_core.access.authenticate import Authenticator
 from service_core.access.budgets import Budgets
 from service_core.access.keys import found_workspace, mint_key
 from service_core.access.model import Caller, Identity
 from service_core.access.ports import LimiterDown
 from service_core.access.windows import FixedWindows
+from service_core.access.workspaces import Workspaces
 from service_core.gateway.bound import Bound
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Codec, Request
@@ -211,7 +213,13 @@ class Door:
         self.keys = {}
         self.gateway = Gateway(
             [Bound(op, {}, "who" if "who" in op.dependencies else None) for op in OPERATIONS],
-            authenticator=Authenticator(self.directory, clock),
+            admission=Admission(
+                Authenticator(self.directory, clock),
+                self.directory,
+                self.directory,
+                Workspaces(self.directory),
+                clock,
+            ),
             budgets=Budgets(self.limiter, clock),
             clock=clock,
             codec=Codec(

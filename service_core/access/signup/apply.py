@@ -17,6 +17,7 @@ from service_core.access.signup.ports import By, Checkout, Secrets, Signups
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, NotFound, TooMany, Unavailable503
 from service_core.kernel.ids import ONE_TIME_TOKEN, digest, new_id, new_signup_secret, new_token
+from service_core.kernel.operations import Scope
 from service_core.kernel.settings import SignupMode
 
 PER_CLIENT: Final = 5
@@ -27,8 +28,16 @@ DEFAULT_PLAN: Final = "starter"
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """A key to read that rides along."""
+
+    name: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Application:
-    """What somebody signs up with, each part of the right form; ``wish`` is a key to ride along."""
+    """What somebody signs up with, each part of the right form."""
 
     email: str
     name: str | None = None
@@ -37,7 +46,7 @@ class Application:
     domain: str | None = None
     timezone: str = "UTC"
     plan: str = DEFAULT_PLAN
-    wish: Filing | None = None
+    wish: Wish | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +176,14 @@ class Reception:
 def _recorded(application: Application, now: datetime) -> tuple[Signup, KeyRequest | None]:
     signup_id, request = new_id(), None
     if application.wish is not None:
-        filed = pending(replace(application.wish, filer=signup_id), now, workspace_id=None)
-        request = replace(filed, expires_at=now + LIFETIME)
+        filing = Filing(
+            filer=signup_id,
+            requester=f"the signup of {application.email}",
+            name=application.wish.name,
+            scopes=frozenset({Scope.READ}),
+            reason=application.wish.reason,
+        )
+        request = replace(pending(filing, now, workspace_id=None), expires_at=now + LIFETIME)
     return _signup(signup_id, application, now, request.id if request else None), request
 
 

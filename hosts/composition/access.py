@@ -1,0 +1,42 @@
+"""The parts of the wing `access` that answer questions of people and programs, put together once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hosts.composition.ports import Ports
+from service_core.access.admission import Admission
+from service_core.access.authenticate import Authenticator
+from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.places import Places
+from service_core.access.requests.decide import Approvals
+from service_core.access.signup.apply import Reception
+from service_core.access.signup.settle import Cashier
+from service_core.access.signup.welcome import Welcome
+from service_core.access.workspaces import Workspaces
+from service_core.kernel.settings import Settings
+
+
+def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
+    """Type -> the one value of that type."""
+    store, clock, web_url = ports.workspace, ports.clock, settings.http.web_url
+    workspaces = Workspaces(store)
+    return {
+        Places: Places(settings.http.public_url, web_url),
+        Workspaces: workspaces,
+        Admission: Admission(Authenticator(store, clock), store, store, workspaces, clock),
+        Doorkeeper: Doorkeeper(store, store, ports.passwords, ports.limits, clock),
+        Approvals: Approvals(store, store, workspaces, clock),
+        Welcome: Welcome(store, store, workspaces, clock),
+        Reception: Reception(
+            store,
+            ports.checkout,
+            ports.mail,
+            limiter=ports.limits,
+            clock=clock,
+            mode=settings.signup.mode,
+            web_url=web_url,
+        ),
+        Cashier: Cashier(
+            store, ports.checkout, store, ports.mail, limiter=ports.limits, clock=clock, web_url=web_url
+        ),
+    }
