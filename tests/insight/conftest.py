@@ -8,6 +8,7 @@ import pytest
 from service_core.access.model import Caller, Credential, CredentialKind, Workspace
 from service_core.intake.ports import QueueState
 from service_core.kernel.operations import Scope
+from tests.insight.served import STORES, serving
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 WORKSPACE = UUID(int=1)
@@ -52,3 +53,10 @@ def who():
         created_at=NOW,
     )
     return Caller(workspace, credential, NOW)
+
+
+@pytest.fixture(params=list(STORES))
+async def served(request, tmp_path):
+    """A whole deployment, on the reference and on the embedded engine."""
+    async with serving(request.param, tmp_path) as served:
+        yield served

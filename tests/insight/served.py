@@ -1,0 +1,96 @@
+"""A whole deployment behind its one door, asked as a client asks it: requests in, JSON out."""
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+import orjson
+
+from hosts.composition.compose import compose, installed
+from service_core.access.keys import mint_key
+from service_core.access.model import Workspace
+from service_core.access.rules import Rules
+from service_core.gateway.exchange import Request
+from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
+from service_core.testing.story import Story
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+HOUSE = Rules()
+PLENTY = 1_000_000
+STORES = {"memory": "memory://", "duckdb": "duckdb:///events.db"}
+
+
+@asynccontextmanager
+async def serving(store: str, folder: Path, registry=None):
+    """A deployment on one of `STORES` in a folder of its own."""
+    settings = Settings(
+        storage=StorageSettings(events=STORES[store], workspace="sqlite:///workspace.db"),
+        ingest=IngestSettings(queue="spool:///spool.db"),
+    )
+    served = Served()
+    async with compose(
+        settings, folder, registry=registry or installed(), clock=lambda: served.now
+    ) as service:
+        served.service = service
+        yield served
+
+
+class Served:
+    """The deployment; ``now`` is its present."""
+
+    now = NOW
+
+    async def workspace(self, id_: UUID | None = None, *, rules: Rules = HOUSE, **fields) -> "Client":
+        """A new workspace and whoever holds a key of it."""
+        directory = self.service.ports.workspace
+        plain = {"name": "Example Shop", "timezone": "America/New_York", "currency": "USD", "domain": None}
+        owner = Workspace(
+            id=id_ or uuid4(), public_id=uuid4().hex[:12], plan="unlimited", active=True, created_at=NOW,
+            secret=b"secret", rules=rules, **plain | fields,
+        )  # fmt: skip
+        await directory.create_workspace(owner)
+        minted = await mint_key(directory, owner, NOW, name="Reader", rate_limit=PLENTY)
+        return Client(self.service, owner, minted.secret)
+
+
+class Client:
+    """Whoever holds a key of a workspace."""
+
+    def __init__(self, service, workspace, key):
+        self.service, self.workspace, self.key = service, workspace, key
+        self.story = Story(workspace.id)
+
+    async def knows(self, *events):
+        """The store holds these events, or else those of the story."""
+        await self.service.ports.events.append(events or self.story.events)
+
+    async def follows(self, rules):
+        """The workspace has other rules from now on."""
+        self.workspace = replace(self.workspace, rules=rules)
+        await self.service.ports.workspace.save_workspace(self.workspace)
+
+    async def get(self, path, **parameters):
+        return self._answered(await self.ask("GET", path, urlencode(parameters)))
+
+    async def post(self, path, body):
+        return self._answered(await self.ask("POST", path, body=orjson.dumps(body)))
+
+    async def refused(self, method, path, body=None, **parameters):
+        """Status and code of a refusal."""
+        sent = b"" if body is None else orjson.dumps(body)
+        status, answer = await self.ask(method, path, urlencode(parameters), sent)
+        return status, answer.get("code")
+
+    async def ask(self, method, path, query="", body=b""):
+        request = Request(method, f"/v1{path}", query, {"authorization": f"Bearer {self.key}"}, body)
+        response = await self.service.dispatch(request)
+        return response.status, orjson.loads(response.body)
+
+    def _answered(self, answer):
+        status, body = answer
+        assert status == HTTPStatus.OK, body
+        return body

@@ -1,0 +1,138 @@
+"""What a workspace has made its own: conversions, default attribution, and channels (semantics 7.2, 9, 10.1)."""
+
+import pytest
+
+from service_core.access.rules import OwnChannel, Rules, checked
+from service_core.insight.event_names import CONVERSIONS
+from service_core.insight.scans import conversion_set
+from service_core.kernel.errors import BadRequest
+from service_core.testing.story import campaign
+
+WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+RANGE = {"from": "2026-07-01", "to": "2026-07-07"}
+
+
+@pytest.fixture
+async def shop(served):
+    """Ada comes by an ad on the first, returns on the fourth, then joins a webinar, signs up and pays."""
+    shop = await served.workspace()
+    here = {"visitor": "A1", "strong_id": "U1"}
+    shop.story.happens(
+        "page_view", at="2026-07-01T12:00", session="a", **here, **campaign("google", "cpc", "spring")
+    )
+    shop.story.happens(
+        "page_view", at="2026-07-04T12:00", session="b", **here,
+        **campaign("news", "email", "july", channel="custom:crm"),
+    )  # fmt: skip
+    shop.story.happens("webinar", at="2026-07-04T12:01", session="b", **here)
+    shop.story.happens("complete_registration", at="2026-07-04T12:02", session="b", **here)
+    shop.story.happens("donation", at="2026-07-04T12:03", session="b", revenue=1000, **here)
+    await shop.knows()
+    return shop
+
+
+async def conversions(shop):
+    answer = await shop.post("/metrics", {"metrics": ["conversions"], "date_range": RANGE})
+    return answer["metrics"][0]["value"]
+
+
+async def test_a_workspace_without_rules_follows_those_of_the_house(shop):
+    assert await conversions(shop) == 2
+    assert conversion_set(Rules()) == CONVERSIONS
+
+
+@pytest.mark.parametrize(
+    ("rules", "names"),
+    [
+        (Rules(conversions=frozenset({"webinar"})), ["donation", "webinar"]),
+        (Rules(conversions=frozenset({"webinar"}), any_revenue=False), ["webinar"]),
+        (Rules(any_revenue=False), ["complete_registration"]),
+        (Rules(conversions=frozenset({"signup"}), any_revenue=False), ["complete_registration"]),
+        (Rules(conversions=frozenset(), any_revenue=False), []),
+    ],
+)
+async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(shop, rules, names):
+    await shop.follows(rules)
+    assert await conversions(shop) == len(names)
+    person = await shop.get("/users/U1")
+    assert sorted(conversion["event_name"] for conversion in person["conversions"]) == names
+    (row,) = (await shop.get("/users", **WEEK))["users"]
+    assert row["conversions"] == len(names)
+    totals = (await shop.get("/attribution", **WEEK))["totals"]
+    assert totals["conversions"] == len(names)
+
+
+async def test_its_default_attribution_is_stated_and_used_where_a_request_names_none(shop):
+    usual = {"model": "last_non_direct", "window_days": 30}
+    own = {"model": "first_touch", "window_days": 7}
+    assert (await shop.get("/context"))["attribution_default"] == usual
+    assert await shop.get("/attribution", **WEEK) == await shop.get("/attribution", **WEEK, **usual)
+    await shop.follows(Rules(model="first_touch", window_days=7))
+    assert (await shop.get("/context"))["attribution_default"] == own
+    assert await shop.get("/attribution", **WEEK) == await shop.get("/attribution", **WEEK, **own)
+    answer = await shop.get("/attribution", **WEEK)
+    first = answer["campaigns"][0]
+    assert (first["utm_campaign"], first["conversions"]) == ("spring", 2)
+    plan = {"metrics": ["attributed_conversions"], "dimensions": ["utm_campaign"], "date_range": RANGE}
+    queried = await shop.post("/query", plan)
+    assert queried["meta"]["resolved"]["attribution"] == own
+    assert queried["rows"] == [{"utm_campaign": "spring", "attributed_conversions": 2}]
+    person = await shop.get("/users/U1")
+    assert {(c["attribution"]["model"], c["attribution"]["window_days"]) for c in person["conversions"]} == {
+        ("first_touch", 7)
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "resolved"),
+    [
+        ({"model": "linear"}, {"model": "linear", "window_days": 7}),
+        ({"window_days": 3}, {"model": "first_touch", "window_days": 3}),
+        ({"window_days": 0}, {"model": "first_touch", "window_days": 1}),
+        ({}, {"model": "first_touch", "window_days": 7}),
+    ],
+)
+async def test_what_a_request_leaves_out_of_its_attribution_is_the_workspaces(shop, asked, resolved):
+    await shop.follows(Rules(model="first_touch", window_days=7))
+    body = {"metrics": ["attributed_conversions"], "date_range": RANGE, "attribution": asked}
+    assert (await shop.post("/metrics", body))["attribution"] == resolved
+    assert (await shop.get("/attribution", **WEEK, **asked))["attribution"] == resolved
+
+
+async def test_an_own_channel_is_a_channel_everywhere(shop):
+    plan = {"metrics": ["sessions"], "dimensions": ["channel"], "date_range": RANGE}
+    plan["filters"] = [{"dimension": "channel", "value": "custom:crm"}]
+    assert (await shop.post("/query", plan))["rows"] == [{"channel": "custom:crm", "sessions": 1}]
+    found = await shop.get("/attribution", **WEEK, group_by="channel", model="last_touch")
+    assert [row["channel"] for row in found["channels"]] == ["custom:crm", "paid_search"]
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        OwnChannel("paid_search", source="x"),
+        OwnChannel("custom:", source="x"),
+        OwnChannel("custom:Crm", source="x"),
+        OwnChannel("custom:crm"),
+        OwnChannel("custom:crm", source="x" * 256),
+        OwnChannel("custom:crm", source="*a*b*c*"),
+    ],
+)
+def test_a_channel_nobody_can_follow_is_refused(channel):
+    with pytest.raises(BadRequest):
+        checked(Rules(channels=(channel,)))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(channels=(OwnChannel("custom:crm", source="x"),) * 51),
+        Rules(conversions=frozenset(map(str, range(101)))),
+        Rules(conversions=frozenset({""})),
+        Rules(window_days=0),
+        Rules(window_days=366),
+    ],
+)
+def test_rules_have_bounds(rules):
+    with pytest.raises(BadRequest):
+        checked(rules)
