@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 PAUSE_SECONDS: Final = 0.02
 _FAULTS: Final = (OSError, EOFError, TimeoutError)
+_TRY_AGAIN: Final = (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class Reply(NamedTuple):
@@ -126,9 +127,11 @@ async def _until_answered(books: Books, connection: Connection, key: str, event_
     while True:
         try:
             reply = await connection.post("/track", body, {"X-API-Key": key})
-            if reply.status != HTTPStatus.INTERNAL_SERVER_ERROR:
-                return reply
         except _FAULTS:
-            pass  # unknown: the next attempt finds out
-        books.retried.add(event_id)
+            books.retried.add(event_id)  # unknown: the next attempt finds out
+        else:
+            if reply.status not in _TRY_AGAIN:
+                return reply
+            if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+                books.retried.add(event_id)
         await asyncio.sleep(PAUSE_SECONDS)
