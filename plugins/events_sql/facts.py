@@ -44,7 +44,8 @@ def converts(columns: Any, conversions: ConversionSet) -> Expression:
 def charge_or_refund(columns: Any) -> Expression:
     """The kind of money an event moves; NULL for none."""
     name, amount = columns.event_name, columns.revenue
-    moves = sa.and_(sa.not_(columns.is_bot), sa.not_(columns.is_test), sa.not_(among(name, UNPAID)))
+    real = sa.and_(amount.is_not(None), sa.not_(columns.is_bot), sa.not_(columns.is_test))
+    moves = sa.and_(real, sa.not_(among(name, UNPAID)))
     refund = sa.or_(amount < 0, sa.and_(among(name, REFUND_EVENTS), amount != 0))
     charge = sa.or_(amount != 0, among(name, FREE_ORDERS))
     return sa.case(
