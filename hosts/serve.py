@@ -17,11 +17,13 @@ from hosts.http.app import api_app
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.child import IngestChild
 from hosts.logs import write_logs
+from hosts.oauth.app import oauth
 from hosts.ownership import consumer_of
 from hosts.serving import bind, serve, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.web.pages import pages
 from hosts.worker.consumer import consume, pipeline_of
+from hosts.worker.exports import KEEP_SECONDS, exporter_of, keep
 from hosts.worker.periodic import every
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server
@@ -63,12 +65,16 @@ async def _serve(
     async with service:
         child = await IngestChild.start(file, listen=ingest, server=server)
         _announce(listener, child)
-        proxies = service.settings.ingest.trusted_proxies
-        app = api_app(service.dispatch, addresses=ClientAddress(proxies), pages=[pages()])
+        addresses = ClientAddress(service.settings.ingest.trusted_proxies)
+        shown = [pages(service, addresses), oauth(service, addresses)]
+        app = api_app(service.dispatch, addresses=addresses, pages=shown)
+        exporter = exporter_of(service.ports, service.registry)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_keep(child, file, server, stop))
             tasks.create_task(consume(pipeline_of(service.ports, service.settings.ingest), stop))
             tasks.create_task(every(MAINTAIN_SECONDS, service.ports.events.maintain, stop))
+            tasks.create_task(every(KEEP_SECONDS, lambda: keep(exporter, service.ports), stop))
+            tasks.create_task(service.ports.jobs.work_here(exporter.run_next, stop))
             tasks.create_task(serve(app, listener, server, stop))
 
 

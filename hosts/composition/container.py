@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from dependency_injector import containers, providers
 
+from service_core.access.authorization.ports import Clients, Tickets
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
 from service_core.access.oauth.ports import Grants
@@ -34,6 +35,8 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         KeyRequests,
         Signups,
         Grants,
+        Clients,
+        Tickets,
         Exports,
         ExportWork,
     ),
@@ -61,7 +64,17 @@ def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
 
 
 class WorkspaceDatabase(
-    Directory, Accounts, Members, Sessions, Invitations, KeyRequests, Signups, Grants, Protocol
+    Directory,
+    Accounts,
+    Members,
+    Sessions,
+    Invitations,
+    KeyRequests,
+    Signups,
+    Grants,
+    Clients,
+    Tickets,
+    Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""
 

@@ -1,45 +1,111 @@
-"""Static pages, served with headers that let nothing foreign run, load or frame them."""
+"""The web application: pages for people and what they load, under ``/app``."""
 
+import logging
+import traceback
+from collections.abc import Iterable
+from functools import partial, update_wrapper
 from importlib.resources import files
 from typing import Final
 
-from quart import Blueprint, Response
+from quart import Blueprint, Response, request
+from werkzeug.exceptions import HTTPException
 
-HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",
-}
+from hosts.composition.compose import Service
+from hosts.ingest.address import ClientAddress
+from hosts.web import approve, connections, consent, keys, members, people, sign_in, signup
+from hosts.web.frame import Frame, Page, SignInNeeded
+from hosts.web.safety import HEADERS
+from service_core.kernel.errors import Refusal
+from service_core.kernel.ids import new_id
 
-_TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_TYPES: Final = {"css": "text/css", "js": "text/javascript"}
+
+_log: Final = logging.getLogger("touchpoint.web")
 
 
-def pages() -> Blueprint:
-    """The blueprint of the web application, mounted under ``/app``."""
-    blueprint = Blueprint("web", __name__, url_prefix="/app")
-    static = {
-        page.name: page.read_bytes()
-        for page in (files("hosts.web") / "static").iterdir()
-        if page.name.rpartition(".")[2] in _TYPES
-    }
+async def overview(frame: Frame) -> Response:
+    """The front page: numbers, read by the browser itself from the public API."""
+    return await frame.page("overview.html")
 
-    @blueprint.get("/")
-    async def overview() -> Response:
-        return _served(static, "overview.html")
 
-    @blueprint.get("/<name>")
-    async def asset(name: str) -> Response:
-        return _served(static, name)
+PAGES: Final[tuple[Page, ...]] = (
+    Page("GET /", overview),
+    *sign_in.PAGES,
+    *people.PAGES,
+    *approve.PAGES,
+    *consent.PAGES,
+    *keys.PAGES,
+    *members.PAGES,
+    *connections.PAGES,
+    *signup.PAGES,
+)
 
+
+def pages(service: Service, addresses: ClientAddress) -> Blueprint:
+    """The blueprint of the web application.
+
+    Args:
+        service: the composed deployment.
+        addresses: finds the client behind trusted proxies.
+    """
+    frame = Frame(service, addresses)
+    blueprint = Blueprint("web", __name__, url_prefix="/app", template_folder="templates")
+    _add_assets(blueprint)
+    _add_pages(blueprint, frame, PAGES)
+    _add_refusals(blueprint, frame)
     return blueprint
 
 
-def _served(static: dict[str, bytes], name: str) -> Response:
-    body = static.get(name)
-    if body is None:
-        return Response("Not found", status=404, headers=HEADERS, mimetype="text/plain")
-    return Response(body, headers=HEADERS, mimetype=_TYPES[name.rpartition(".")[2]])
+def _add_assets(blueprint: Blueprint) -> None:
+    static = {
+        asset.name: asset.read_bytes()
+        for asset in (files("hosts.web") / "static").iterdir()
+        if asset.name.rpartition(".")[2] in _TYPES
+    }
+
+    @blueprint.get("/static/<name>")
+    async def asset(name: str) -> Response:
+        body, known = static.get(name), HEADERS | {"Cache-Control": "no-cache"}
+        if body is None:
+            return Response("Not found", 404, known, mimetype="text/plain")
+        return Response(body, 200, known, mimetype=_TYPES[name.rpartition(".")[2]])
+
+
+def _add_pages(blueprint: Blueprint, frame: Frame, shown: Iterable[Page]) -> None:
+    @blueprint.before_request
+    async def receive() -> None:
+        if request.endpoint != "web.asset":
+            await frame.receive()
+
+    for page in shown:
+        method, _, path = page.route.partition(" ")
+        view = update_wrapper(partial(page.show, frame), page.show)
+        blueprint.add_url_rule(
+            path, f"{method} {path}", view, methods=[method], provide_automatic_options=False
+        )
+
+
+def _add_refusals(blueprint: Blueprint, frame: Frame) -> None:
+    @blueprint.errorhandler(SignInNeeded)
+    async def lead_to_sign_in(_: SignInNeeded) -> Response:
+        return frame.to("/sign-in", next=frame.here())
+
+    @blueprint.errorhandler(Refusal)
+    async def refuse(refusal: Refusal) -> Response:
+        answer = await frame.page("refusal.html", refusal.status, message=refusal.message, hint=refusal.hint)
+        answer.headers.update(refusal.headers)
+        return answer
+
+    @blueprint.errorhandler(Exception)
+    async def fail(fault: Exception) -> Response | HTTPException:
+        if isinstance(fault, HTTPException):
+            return fault
+        error_id = str(new_id())
+        place = "".join(traceback.format_tb(fault.__traceback__))
+        _log.error("fault %s in %s: %s\n%s", error_id, request.endpoint, type(fault).__name__, place)
+        return await frame.page(
+            "refusal.html",
+            500,
+            message="Something went wrong on our side",
+            hint=f"It is noted as {error_id}.",
+        )

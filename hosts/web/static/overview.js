@@ -105,7 +105,7 @@ async function show() {
     showRows("referrer", referrer);
     showRows("page", page);
     showRows("browser", browser);
-    byId("sign-in").hidden = true;
+    byId("key-form").hidden = true;
     byId("range").hidden = false;
     byId("answers").hidden = false;
     say(overview.complete ? "" : "Some events of this range are still on their way: totals are a lower bound.");
@@ -114,7 +114,7 @@ async function show() {
   }
 }
 
-byId("sign-in").addEventListener("submit", (event) => {
+byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   key = byId("key").value.trim();
   show();

@@ -1,0 +1,133 @@
+"""Routes of the authorization server on the root of the API host (contract 8)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import orjson
+from quart import Blueprint, Response, request
+
+from hosts.composition.compose import Service
+from hosts.ingest.address import ClientAddress
+from hosts.web.authorization import addresses_of, consents_of, exchange_of, registrar_of
+from hosts.web.forms import body_of, pairs_of
+from hosts.web.frame import Frame
+from hosts.web.safety import headers
+from service_core.access.authorization.model import OAuthFault, SentBack
+from service_core.access.networks import network_of
+from service_core.kernel.errors import Refusal
+
+Handler = Callable[[], Awaitable[Response]]
+
+CORS: Final = {"Access-Control-Allow-Origin": "*", "Cache-Control": "no-store", "Pragma": "no-cache"}
+_PREFLIGHT: Final = {
+    **CORS,
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version",
+    "Access-Control-Max-Age": "86400",
+}
+_METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+
+def oauth(service: Service, addresses: ClientAddress) -> Blueprint:
+    """The blueprint of the authorization server.
+
+    Args:
+        service: the composed deployment.
+        addresses: finds the client behind trusted proxies.
+    """
+    server = _Server(service, addresses)
+    blueprint = Blueprint("oauth", __name__)
+    for path, handlers in server.routes().items():
+        _add(blueprint, path, handlers)
+    return blueprint
+
+
+class _Server:
+    """The handlers."""
+
+    def __init__(self, service: Service, addresses: ClientAddress) -> None:
+        self._service = service
+        self._clients = addresses
+        self._frame = Frame(service, addresses)
+
+    def routes(self) -> Mapping[str, Mapping[str, Handler]]:
+        """Path -> method -> handler."""
+        protected, metadata = self.protected_resource, self.authorization_server
+        return {
+            "/.well-known/oauth-protected-resource": {"GET": protected},
+            "/.well-known/oauth-protected-resource/mcp": {"GET": protected},
+            "/.well-known/oauth-authorization-server": {"GET": metadata},
+            "/oauth/register": {"POST": self.register},
+            "/oauth/authorize": {"GET": self.authorize},
+            "/oauth/token": {"POST": self.token},
+            "/oauth/revoke": {"POST": self.revoke},
+        }
+
+    async def protected_resource(self) -> Response:
+        """RFC 9728."""
+        return _json(addresses_of(self._service).protected_resource())
+
+    async def authorization_server(self) -> Response:
+        """RFC 8414."""
+        return _json(addresses_of(self._service).authorization_server())
+
+    async def register(self) -> Response:
+        """RFC 7591."""
+        try:
+            metadata = orjson.loads(await body_of(request))
+        except ValueError:
+            raise OAuthFault("invalid_client_metadata", "The body must be a JSON object") from None
+        peer = request.scope.get("client")
+        network = network_of(self._clients.of(peer and peer[0], request.scope["headers"]))
+        return _json(await registrar_of(self._service).register(metadata, network=network), 201)
+
+    async def authorize(self) -> Response:
+        """Lead to the consent page; what is wrong with the program itself is shown to the person."""
+        query = request.query_string.decode("ascii", "ignore")
+        try:
+            await consents_of(self._service).read(list(request.args.items(multi=True)))
+        except SentBack as back:
+            return Response("", 302, headers() | {"Location": back.url})
+        except OAuthFault as fault:
+            if "text/html" not in request.headers.get("Accept", ""):
+                raise
+            return await self._frame.page("refusal.html", 400, message=fault.description, hint=None)
+        return Response(
+            "", 302, headers() | {"Location": f"{self._service.settings.http.web_url}/consent?{query}"}
+        )
+
+    async def token(self) -> Response:
+        """RFC 6749, section 3.2."""
+        return _json(await exchange_of(self._service).exchange(await pairs_of(request)))
+
+    async def revoke(self) -> Response:
+        """RFC 7009: 200, whatever was sent."""
+        await exchange_of(self._service).revoke(await pairs_of(request))
+        return _json({})
+
+
+def _add(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]) -> None:
+    allowed = ", ".join([*handlers, "OPTIONS"])
+
+    async def view() -> Response:
+        if request.method == "OPTIONS":
+            return Response("", 204, {**_PREFLIGHT, "Access-Control-Allow-Methods": allowed})
+        handler = handlers.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            return _json({"error": "Method not allowed"}, 405, {"Allow": allowed})
+        try:
+            return await handler()
+        except OAuthFault as fault:
+            retry = {"Retry-After": "3600"} if fault.status == 429 else {}  # noqa: PLR2004
+            body = {"error": fault.error, "error_description": fault.description}
+            return _json(body, fault.status, retry)
+        except Refusal as refusal:
+            body = {"error": "invalid_request", "error_description": refusal.message}
+            return _json(body, refusal.status)
+
+    blueprint.add_url_rule(path, path, view, methods=_METHODS, provide_automatic_options=False)
+
+
+def _json(
+    content: Mapping[str, object], status: int = 200, more: Mapping[str, str] | None = None
+) -> Response:
+    return Response(orjson.dumps(content), status, {**CORS, **(more or {})}, mimetype="application/json")

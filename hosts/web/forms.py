@@ -1,0 +1,75 @@
+"""Bodies of forms: small, in time, and of the one type a plain form has."""
+
+import asyncio
+from typing import Final
+from urllib.parse import parse_qsl
+
+from quart import Request
+
+from service_core.kernel.errors import BadRequest, TooLarge
+
+LARGEST: Final = 100_000
+MOST_FIELDS: Final = 200
+PATIENCE_SECONDS: Final = 10.0
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+
+async def body_of(request: Request) -> bytes:
+    """The body of a small request.
+
+    Raises:
+        TooLarge: over 100,000 bytes; the rest is not read.
+        BadRequest: nothing came for 10 seconds.
+    """
+    kept = bytearray()
+    chunks = aiter(request.body)
+    while True:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise BadRequest("The request took too long") from None
+        if chunk is None:
+            return bytes(kept)
+        kept += chunk
+        if len(kept) > LARGEST:
+            raise TooLarge("The request is too large", "payload_too_large")
+
+
+async def pairs_of(request: Request) -> list[tuple[str, str]]:
+    """Fields of a form in their order, empty ones included; none when the body is no form.
+
+    Raises:
+        TooLarge, BadRequest: as `body_of`; too many fields.
+    """
+    body = await body_of(request)
+    if (request.mimetype or "") != FORM_TYPE:
+        return []
+    try:
+        return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise BadRequest("The form has too many fields") from None
+
+
+class Fields:
+    """Fields of a form by name."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def text(self, name: str) -> str:
+        """The last value of a field without space around it; empty when there is none."""
+        return next((value.strip() for key, value in reversed(self._pairs) if key == name), "")
+
+    def raw(self, name: str) -> str:
+        """The last value of a field as it was typed."""
+        return next((value for key, value in reversed(self._pairs) if key == name), "")
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a field."""
+        return [value for key, value in self._pairs if key == name]
+
+    def number(self, name: str) -> int | None:
+        """A whole number of at most nine digits; None for anything else."""
+        text = self.text(name)
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004

@@ -1,0 +1,101 @@
+"""From a signup to a workspace: the confirmed address, the checkout without money, and the page after it."""
+
+from typing import Final, cast
+from uuid import UUID
+
+from quart import Response, request
+
+from hosts.web.frame import Frame, Page
+from hosts.web.wording import scope_lines
+from service_core.access.signup.apply import Reception
+from service_core.access.signup.model import Signup, SignupStatus
+from service_core.access.signup.ports import By, Simulated
+from service_core.access.signup.settle import Cashier
+from service_core.access.signup.welcome import Welcome
+from service_core.kernel.errors import Conflict, NotFound
+
+
+async def confirm_address(frame: Frame) -> Response:
+    """Go on from a mailed link to the checkout."""
+    return frame.away(await frame.part(Reception).verify(request.args.get("token", "")))
+
+
+async def checkout(frame: Frame, signup_id: str) -> Response:
+    """What a person would pay for; nothing is charged."""
+    _simulated(frame)
+    signup = await _signup(frame, signup_id)
+    status = signup.status_at(frame.clock())
+    return await frame.page("checkout.html", signup=signup, open=status is SignupStatus.PENDING)
+
+
+async def pay(frame: Frame, signup_id: str) -> Response:
+    """Pay or cancel in test mode."""
+    simulated, signup = _simulated(frame), await _signup(frame, signup_id)
+    if signup.status_at(frame.clock()) is not SignupStatus.PENDING:
+        return frame.to(f"/checkout/{signup_id}")
+    cashier = frame.part(Cashier)
+    if frame.form.text("decision") != "pay":
+        await cashier.receive(simulated.refuse(signup.id, frame.clock()))
+        return frame.to("/checkout/canceled")
+    if not await cashier.receive(simulated.confirm(signup.id, frame.clock())):
+        return frame.to(f"/checkout/{signup_id}")
+    token = await frame.part(Welcome).renew(signup.id)
+    return frame.to("/welcome", token=token)
+
+
+async def canceled(frame: Frame) -> Response:
+    """What a person sees who did not pay."""
+    return await frame.page("canceled.html")
+
+
+async def welcome(frame: Frame) -> Response:
+    """The new workspace, and the key that a program asked for along the way."""
+    return await _card(frame, request.args.get("token", ""))
+
+
+async def decide(frame: Frame) -> Response:
+    """Approve or deny that key, once."""
+    token = frame.form.text("token")
+    try:
+        await frame.part(Welcome).decide(token, approve=frame.form.text("decision") == "approve")
+    except Conflict as refusal:
+        return await _card(frame, token, status=refusal.status, wrong=f"{refusal.message}.")
+    return await _card(frame, token)
+
+
+async def _card(frame: Frame, token: str, status: int = 200, wrong: str | None = None) -> Response:
+    card = await frame.part(Welcome).view(token)
+    lines = scope_lines(card.request.scopes) if card.request else []
+    return await frame.page("welcome.html", status, card=card, lines=lines, token=token, wrong=wrong)
+
+
+def _simulated(frame: Frame) -> Simulated:
+    """The checkout, where it is one without money.
+
+    Raises:
+        NotFound: people pay elsewhere.
+    """
+    checkout = frame.service.ports.checkout
+    if not hasattr(checkout, "confirm"):
+        raise NotFound
+    return cast(Simulated, checkout)
+
+
+async def _signup(frame: Frame, signup_id: str) -> Signup:
+    try:
+        found = await frame.store.find_signup(By.ID, UUID(signup_id).hex)
+    except ValueError:
+        raise NotFound from None
+    if found is None:
+        raise NotFound
+    return found
+
+
+PAGES: Final = (
+    Page("GET /signup/verify", confirm_address),
+    Page("GET /checkout/canceled", canceled),
+    Page("GET /checkout/<signup_id>", checkout),
+    Page("POST /checkout/<signup_id>", pay),
+    Page("GET /welcome", welcome),
+    Page("POST /welcome", decide),
+)
