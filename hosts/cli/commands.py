@@ -5,7 +5,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hosts.cli import demo, docs, importing, inspecting, keys, query, serving, setup, workspace
+from hosts.cli import demo, docs, importing, inspecting, keys, members, query, serving, setup, workspace
 from hosts.cli.options import complaints
 from service_core.kernel.errors import Refusal, StartupError
 
@@ -46,5 +46,6 @@ app.command("query")(query.query)
 app.command("plugins")(inspecting.plugins)
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
+app.add_typer(members.app, name="member")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(inspecting.config, name="config")

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from hosts.composition.compose import Service, compose, installed
+from hosts.composition.container import WorkspaceDatabase
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from service_core.access.model import Workspace
@@ -29,7 +30,7 @@ def _folder(config: Path) -> Path:
 
 
 @asynccontextmanager
-async def directory_of(config: Path) -> AsyncIterator[Directory]:
+async def directory_of(config: Path) -> AsyncIterator[WorkspaceDatabase]:
     """The directory of a deployment alone, so keys can be changed while the service runs."""
     ports = Ports(load_settings(config), _folder(config), installed(), system_clock)
     async with running([ports.workspace]):

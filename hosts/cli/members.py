@@ -1,0 +1,77 @@
+"""``touchpoint member``: people of a workspace; this is how the first owner comes."""
+
+import asyncio
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from service_core.access.members.enrol import Enrolled
+    from service_core.access.members.model import Account, Member
+
+app = typer.Typer(help="Add and list the people of a workspace.", no_args_is_help=True, rich_markup_mode=None)
+
+
+class RoleName(StrEnum):
+    """Roles of a person in a workspace."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+
+@app.command()
+def add(
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="Address of the person.")],
+    role: Annotated[RoleName, typer.Option(help="What the person may do.")] = RoleName.MEMBER,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Add a person, and print a link to choose a password; no mail is sent."""
+    enrolled, web_url = asyncio.run(_enrolled(config, workspace, email, role.value))
+    console = output()
+    account, member = enrolled.account, enrolled.member
+    console.print(f"{account.email} is {member.role.value}.", soft_wrap=True, markup=False)
+    if enrolled.token is None:
+        console.print(f"Sign in: {web_url}/sign-in", soft_wrap=True, markup=False)
+    else:
+        console.print(
+            f"{web_url}/password?token={enrolled.token}", style="bold", soft_wrap=True, markup=False
+        )
+        console.print("The link sets the password. It works once, for 24 hours.", style="yellow")
+
+
+@app.command("list")
+def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """List the people of a workspace."""
+    console = output()
+    for account, member in asyncio.run(_listed(config, workspace)):
+        console.print(f"{member.role.value:<7} {account.email}", soft_wrap=True, markup=False)
+
+
+async def _enrolled(config: "Path", workspace: str | None, email: str, role: str) -> "tuple[Enrolled, str]":
+    from hosts.cli.deployment import chosen, directory_of
+    from hosts.composition.load import load_settings
+    from service_core.access.members.enrol import enrol
+    from service_core.access.roles import Role
+    from service_core.kernel.clock import system_clock
+
+    async with directory_of(config) as store:
+        owner = await chosen(store, workspace)
+        enrolled = await enrol(store, store, owner, email=email, role=Role(role), now=system_clock())
+    return enrolled, load_settings(config).http.web_url
+
+
+async def _listed(config: "Path", workspace: str | None) -> "list[tuple[Account, Member]]":
+    from hosts.cli.deployment import chosen, directory_of
+
+    async with directory_of(config) as store:
+        members = await store.members((await chosen(store, workspace)).id)
+        people = [(await store.account(member.account_id), member) for member in members]
+    return [(account, member) for account, member in people if account is not None]
