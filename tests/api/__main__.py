@@ -20,14 +20,9 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.operations import Scope
 
 EXAMPLES = 20
-CHECKS = ",".join(
-    (
-        "not_a_server_error",
-        "status_code_conformance",
-        "content_type_conformance",
-        "response_headers_conformance",
-        "response_schema_conformance",
-    )
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,"
+    "response_headers_conformance,response_schema_conformance"
 )
 """Left out are the checks that a schema alone decides what is refused: dates, ids and plans have
 rules beyond their shape (400), and the contract lets numbers that do not parse take their default."""
@@ -62,7 +57,12 @@ async def _unlimited_key(file: Path) -> str:
     async with compose(load_settings(file), file.parent) as service:
         (workspace,) = await service.ports.workspace.workspaces()
         minted = await mint_key(
-            service.ports.workspace, workspace, system_clock(), name="fuzz", scopes=frozenset(Scope), rate_limit=10**9
+            service.ports.workspace,
+            workspace,
+            system_clock(),
+            name="fuzz",
+            scopes=frozenset(Scope),
+            rate_limit=10**9,
         )
         return minted.secret
 

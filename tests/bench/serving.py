@@ -1,0 +1,174 @@
+"""How soon a fresh `touchpoint serve` answers, what it holds while idle, and how far reads are behind ingest.
+
+Usage: ``python -m tests.bench.serving [--rate 500] [--seconds 20]``
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.table import Table
+
+from hosts.cli.setup import found
+from hosts.composition.compose import compose
+from hosts.composition.load import load_settings
+from service_core.access.keys import mint_key
+from service_core.kernel.clock import system_clock
+
+CONNECTIONS = 16
+EVERY = 25
+"""One event of so many is looked for until a read shows it."""
+
+
+def deployment(folder: Path) -> tuple[Path, str, str]:
+    """A fresh deployment: settings file, write key, and a key that may read without end."""
+    file = folder / "touchpoint.toml"
+    founded = found(file, name="Bench", timezone="UTC", currency="USD", domain=None)
+
+    async def reader() -> str:
+        async with compose(load_settings(file), folder) as service:
+            (workspace,) = await service.ports.workspace.workspaces()
+            made = await mint_key(
+                service.ports.workspace, workspace, system_clock(), name="bench", rate_limit=10**9
+            )
+            return made.secret
+
+    return file, founded.write_key.secret, asyncio.run(reader())
+
+
+def resident(pid: int) -> float:
+    """Megabytes a process and its children hold."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20 + sum(resident(int(child)) for child in children)
+
+
+def first_answer(api: str) -> None:
+    while True:
+        try:
+            urllib.request.urlopen(f"{api}/health", timeout=5).close()
+        except OSError:
+            continue
+        return
+
+
+class Http:
+    """One keep-alive connection."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self.at = parts.hostname, parts.port
+
+    async def ask(self, method: str, path: str, headers: dict[str, str], body: bytes = b"") -> dict:
+        if not hasattr(self, "reader"):
+            self.reader, self.writer = await asyncio.open_connection(*self.at)
+        lines = [f"{method} {path} HTTP/1.1", "Host: bench", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self.writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line.split(b":")[1])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length")
+        )
+        return json.loads(await self.reader.readexactly(length))
+
+
+async def load(
+    api: str, ingest: str, write_key: str, read_key: str, rate: int, seconds: int
+) -> tuple[list[float], int]:
+    """Send at a steady rate; seconds from acknowledgement to visibility of the sampled events."""
+    queue: asyncio.Queue[int | None] = asyncio.Queue()
+    seen: list[float] = []
+    looking: list[asyncio.Task[None]] = []
+
+    async def sender() -> None:
+        connection = Http(ingest)
+        while (number := await queue.get()) is not None:
+            body = {
+                "event": "page_view",
+                "anonymous_id": f"v{number}",
+                "event_id": f"e{number}",
+                "properties": {"url": f"https://s.example/{number % 50}"},
+            }
+            answer = await connection.ask(
+                "POST",
+                "/track",
+                {"X-API-Key": write_key, "User-Agent": "Mozilla/5.0 Firefox/140.0"},
+                json.dumps(body).encode(),
+            )
+            assert answer["success"], answer
+            if number % EVERY == 0:
+                looking.append(asyncio.create_task(look(number, time.perf_counter())))
+
+    async def look(number: int, acknowledged: float) -> None:
+        connection = Http(api)
+        path = f"/v1/events?start_date=2026-01-01&end_date=2100-01-01&limit=1&visitor_id=v{number}"
+        while not (await connection.ask("GET", path, {"Authorization": f"Bearer {read_key}"}))["events"]:
+            await asyncio.sleep(0.05)
+        seen.append(time.perf_counter() - acknowledged)
+        connection.writer.close()
+
+    senders = [asyncio.create_task(sender()) for _ in range(CONNECTIONS)]
+    begin = time.perf_counter()
+    for number in range(rate * seconds):
+        await asyncio.sleep(max(0.0, begin + number / rate - time.perf_counter()))
+        queue.put_nowait(number)
+    for _ in senders:
+        queue.put_nowait(None)
+    await asyncio.gather(*senders)
+    await asyncio.gather(*looking)
+    return seen, rate * seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rate", type=int, default=500)
+    arguments.add_argument("--seconds", type=int, default=20)
+    given = arguments.parse_args()
+    table = Table("figure", "value", "promise", box=None)
+    with tempfile.TemporaryDirectory() as made:
+        file, write_key, read_key = deployment(Path(made))
+        command = [
+            sys.executable,
+            "-m",
+            "hosts.cli",
+            "serve",
+            "--config",
+            str(file),
+            "--api",
+            "127.0.0.1:0",
+            "--ingest",
+            "127.0.0.1:0",
+        ]
+        begin = time.perf_counter()
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            api, ingest = (process.stdout.readline().split()[1] for _ in range(2))
+            first_answer(api)
+            table.add_row("first answer after", f"{time.perf_counter() - begin:.2f} s", "2 s")
+            time.sleep(3)
+            table.add_row("resident while idle, both processes", f"{resident(process.pid):.0f} MB", "250 MB")
+            seen, sent = asyncio.run(load(api, ingest, write_key, read_key, given.rate, given.seconds))
+            lags = statistics.quantiles(seen, n=20)
+            table.add_row(f"visible after, p95 of {len(seen)} at {given.rate}/s", f"{lags[18]:.2f} s", "2 s")
+            table.add_row("visible after, median", f"{statistics.median(seen):.2f} s", "")
+            table.add_row("sent in all", f"{sent:,}", "")
+            process.terminate()
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
