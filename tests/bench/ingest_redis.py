@@ -43,13 +43,13 @@ async def deployment(folder: Path, url: str) -> tuple[Path, list[str]]:
 
 
 async def measure(hosts: list[IngestChild], redis_pid: int, seconds: float, keys: list[str]) -> dict:
-    """One round: every host under the load of a share of the connections."""
+    """One round: every host under the same load."""
     pids = [host.process.pid for host in hosts]
     before = [sum(cpu(pid).values()) for pid in [*pids, redis_pid]]
     loads = [
         await asyncio.create_subprocess_exec(
             sys.executable, str(HERE / "ingest_load.py"), host.address, str(seconds),
-            str(CONNECTIONS // len(hosts)), ",".join(keys), stdout=asyncio.subprocess.PIPE,
+            str(CONNECTIONS), ",".join(keys), stdout=asyncio.subprocess.PIPE,
         )
         for host in hosts
     ]  # fmt: skip
