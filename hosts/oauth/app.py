@@ -124,7 +124,8 @@ def _add(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]) -> No
             body = {"error": "invalid_request", "error_description": refusal.message}
             return _json(body, refusal.status)
 
-    blueprint.add_url_rule(path, path, view, methods=_METHODS, provide_automatic_options=False)
+    endpoint = path.replace(".", "")  # a dot has a meaning in names of endpoints
+    blueprint.add_url_rule(path, endpoint, view, methods=_METHODS, provide_automatic_options=False)
 
 
 def _json(
