@@ -82,9 +82,14 @@ def world(random: Random, size: int = 60) -> World:
     """A world of ``size`` events in a new workspace."""
     zone, first_day = random.choice(PLACES)
     told = World(Story(), zone, instant(first_day))
+    fill(told, random, size)
+    return told
+
+
+def fill(told: World, random: Random, size: int) -> None:
+    """Let ``size`` more events happen in a world."""
     for _ in range(size):
         _happen(random, told)
-    return told
 
 
 def worlds(size: int = 60) -> st.SearchStrategy[tuple[World, Random]]:

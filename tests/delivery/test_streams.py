@@ -26,7 +26,7 @@ async def store(request, tmp_path):
 
 
 async def event_ids(store, scan, limit):
-    return [id async for batch in store.event_batches(scan, limit) for id in frame(batch)["event_id"]]
+    return [found async for batch in store.event_batches(scan, limit) for found in frame(batch)["event_id"]]
 
 
 def frame(batch):

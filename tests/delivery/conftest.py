@@ -1,0 +1,113 @@
+"""A deployment in a folder with a clock that can be turned, and a worker that works when it is told to."""
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from urllib.parse import urlsplit
+
+import pytest
+
+from hosts.composition.compose import compose
+from hosts.worker.exports import exporter_of
+from service_core.access.keys import found_workspace
+from service_core.gateway.exchange import Request
+from service_core.kernel.settings import Settings
+from service_core.testing.story import Story
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+JULY = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+
+
+class Answered:
+    def __init__(self, response, content):
+        self.status, self.headers, self.content = response.status, response.headers, content
+
+    @property
+    def json(self):
+        return json.loads(self.content)
+
+
+class Desk:
+    """A client of the API, and the hands of its operator."""
+
+    def __init__(self, folder, events):
+        self.folder = folder
+        self.now = NOW
+        settings = Settings.model_validate(
+            {"storage": {"events": events}, "http": {"root_url": "https://t.example"}}
+        )
+        self.service = compose(settings, folder, clock=lambda: self.now)
+        self.exporter = exporter_of(self.service.ports, self.service.registry)
+        self.keys = {}
+        self.workspaces = {}
+
+    async def found(self, name, **columns):
+        made = await found_workspace(self.service.ports.workspace, NOW, name=name, **columns)
+        self.keys[name], self.workspaces[name] = made.agent_key.secret, made.workspace
+
+    def story(self, name="shop"):
+        return Story(self.workspaces[name].id)
+
+    async def keep(self, story):
+        await self.service.ports.events.append(story.events)
+
+    async def ask(self, method, target, body=None, *, key="shop"):
+        url = urlsplit(target)
+        headers = {"authorization": f"Bearer {self.keys[key]}"} if key else {}
+        content = b"" if body is None else json.dumps(body).encode()
+        response = await self.service.dispatch(Request(method, url.path, url.query, headers, content))
+        if response.chunks is None:
+            return Answered(response, response.body)
+        return Answered(response, b"".join([chunk async for chunk in response.chunks()]))
+
+    async def order(self, kind="events", *, key="shop", **more):
+        return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key)
+
+    async def export(self, kind="events", **more):
+        """Ask, let the worker work, and poll."""
+        ordered = await self.order(kind, **more)
+        assert ordered.status == 202, ordered.json
+        while await self.exporter.run_next():
+            pass
+        return (await self.ask("GET", ordered.json["poll_url"])).json
+
+    async def rows(self, kind="events", form="ndjson", **more):
+        """The rows of a finished export as they stand in its file."""
+        job = await self.export(kind, format=form, **more)
+        assert job["status"] == "completed", job
+        content = (await self.ask("GET", job["download"]["url"], key=None)).content.decode()
+        if form == "ndjson":
+            rows = [json.loads(line) for line in content.split("\n")[:-1]]
+        else:
+            rows = list(csv.DictReader(StringIO(content, newline="")))
+        assert len(rows) == job["row_count"]
+        return rows
+
+    def later(self, **passed):
+        self.now += timedelta(**passed)
+
+    @property
+    def files(self):
+        return sorted(path.name for path in (self.folder / "exports").iterdir())
+
+
+@pytest.fixture(params=["memory://", "duckdb:///events.db"])
+async def desk(request, tmp_path):
+    async for made in opened(tmp_path, request.param):
+        yield made
+
+
+@pytest.fixture
+async def bare(tmp_path):
+    """A desk for what does not depend on the store of events."""
+    async for made in opened(tmp_path, "memory://"):
+        yield made
+
+
+async def opened(folder, events):
+    desk = Desk(folder, events)
+    async with desk.service:
+        await desk.found("shop", timezone="America/New_York")
+        await desk.found("other")
+        yield desk

@@ -1,0 +1,136 @@
+"""A download link gives one file for an hour to whoever has it, and nothing else to anybody (S21)."""
+
+import hashlib
+import hmac
+from datetime import UTC, datetime
+from http import HTTPStatus
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.http.app import quart_app
+from hosts.ingest.address import ClientAddress
+from service_core.delivery.exports.signing import is_signed, signature
+from service_core.gateway.exchange import Request
+
+
+@pytest.fixture
+async def link(bare):
+    story = bare.story()
+    story.happens("x", at="2026-07-03", visitor="A1")
+    await bare.keep(story)
+    job = await bare.export(start_date="2026-07-01T04:30Z", end_date="2026-07-02T03:00Z")
+    return job["download"]["url"].removeprefix("https://t.example")
+
+
+async def test_a_link_gives_the_file_as_an_attachment_named_by_its_local_days(bare, link):
+    got = await bare.ask("GET", link, key=None)
+    assert got.status == 200
+    assert got.headers["Content-Disposition"] == 'attachment; filename="events-2026-07-01-2026-07-01.csv"'
+    assert got.headers["X-Content-Type-Options"] == "nosniff"
+    assert got.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert got.headers["Content-Length"] == str(len(got.content))
+    assert got.headers["Cache-Control"] == "no-store"
+
+
+async def test_a_link_ends_after_an_hour_and_a_poll_makes_another(bare, link):
+    bare.later(minutes=59, seconds=59)
+    assert (await bare.ask("GET", link, key=None)).status == 200
+    bare.later(seconds=1)
+    refused = await bare.ask("GET", link, key=None)
+    assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
+    (job,) = (await bare.ask("GET", "/v1/exports")).json["exports"]
+    fresh = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json["download"]["url"]
+    assert (await bare.ask("GET", fresh, key=None)).status == 200
+
+
+def changed(link, part, by):
+    path, _, query = link.partition("?")
+    values = dict(pair.split("=") for pair in query.split("&"))
+    values[part] = by(values[part])
+    return f"{path}?" + "&".join(f"{name}={value}" for name, value in values.items())
+
+
+@pytest.mark.parametrize(
+    ("part", "by"),
+    [
+        ("expires", lambda at: str(int(at) + 1)),
+        ("expires", lambda at: f"0{at}"),
+        ("expires", lambda at: f"+{at}"),
+        ("expires", lambda at: f"{at}.0"),
+        ("expires", lambda at: "9" * 400),
+        ("expires", lambda at: ""),
+        ("sig", lambda sig: sig.upper()),
+        ("sig", lambda sig: sig[:-1]),
+        ("sig", lambda sig: f"{sig}0"),
+        ("sig", lambda sig: ("0" if sig[0] != "0" else "1") + sig[1:]),
+        ("sig", lambda sig: "%C3%BC"),
+        ("sig", lambda sig: ""),
+    ],
+)
+async def test_a_changed_link_is_refused(bare, link, part, by):
+    refused = await bare.ask("GET", changed(link, part, by), key=None)
+    assert (refused.status, refused.json["code"]) == (403, "invalid_signature")
+
+
+async def test_a_link_opens_no_other_export_and_tells_none_from_a_random_id(bare, link):
+    other = await bare.export("users")
+    foreign = await bare.order(key="other")
+    query = link.partition("?")[2]
+    answers = [
+        await bare.ask("GET", f"/exports/download/{name}?{query}", key=None)
+        for name in (other["id"], foreign.json["id"], uuid4())
+    ]
+    assert {(answer.status, answer.content) for answer in answers} == {(403, answers[0].content)}
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2f..%2fworkspace.db", "%2e%2e", "x", "workspace.db", "{id}-1.csv", "{id}%00"]
+)
+async def test_a_path_that_names_no_job_finds_nothing(bare, link, name):
+    export_id = link.split("/")[3].partition("?")[0]
+    query = link.partition("?")[2]
+    answer = await bare.ask("GET", f"/exports/download/{name.format(id=export_id)}?{query}", key=None)
+    assert answer.status == 404
+
+
+async def test_a_signature_by_another_workspaces_secret_is_refused(bare, link):
+    export_id, expires = link.split("/")[3].partition("?")[0], link.split("expires=")[1].partition("&")[0]
+    key = hmac.digest(bare.workspaces["other"].secret, b"export download", hashlib.sha256)
+    forged = hmac.digest(key, f"{export_id}.{expires}".encode(), hashlib.sha256).hex()
+    assert (await bare.ask("GET", changed(link, "sig", lambda _: forged), key=None)).status == 403
+
+
+async def test_a_file_that_is_gone_is_not_found(bare, link):
+    for path in (bare.folder / "exports").iterdir():
+        path.unlink()
+    assert (await bare.ask("GET", link, key=None)).status == 404
+
+
+async def test_head_tells_the_length_and_opens_nothing(bare, link):
+    path, _, query = link.partition("?")
+    size = (bare.folder / "exports" / bare.files[0]).stat().st_size
+    answer = await bare.service.dispatch(Request("HEAD", path, query))
+    assert (answer.status, answer.headers["Content-Length"]) == (200, str(size))
+    assert (answer.body, answer.chunks) == (b"", None)
+
+
+async def test_the_http_host_streams_the_file(bare, link):
+    expected = (await bare.ask("GET", link, key=None)).content
+    client = quart_app(bare.service.dispatch, ClientAddress()).test_client()
+    got = await client.get(link)
+    assert (got.status_code, await got.get_data()) == (HTTPStatus.OK, expected)
+    assert got.headers.getlist("Content-Length") == [str(len(expected))]
+    assert (await client.post(link)).status_code == HTTPStatus.METHOD_NOT_ALLOWED
+
+
+@given(secret=st.binary(min_size=1, max_size=64), at=st.integers(1, 10**11), sent=st.text(max_size=70))
+def test_only_the_signature_itself_is_a_signature(secret, at, sent):
+    export_id, now = uuid4(), datetime(1970, 1, 1, tzinfo=UTC)
+    right = signature(secret, export_id, at)
+    assert is_signed(secret, export_id, str(at), right, now)
+    assert not is_signed(secret, export_id, str(at), sent, now)
+    assert not is_signed(secret + b"x", export_id, str(at), right, now)
+    assert not is_signed(secret, uuid4(), str(at), right, now)

@@ -1,0 +1,159 @@
+"""The rows of an export are those of its read endpoint, row for row, column for column (semantics 23.8)."""
+
+import json
+from decimal import Decimal
+from random import Random
+
+import pytest
+
+from service_core.delivery.exports.contents import CHANNEL_COLUMNS, EVENT_COLUMNS, USER_COLUMNS
+from service_core.delivery.exports.table import Cell
+from service_core.testing.generated import World, fill
+from service_core.testing.story import campaign, instant
+
+RANGE = "start_date=2026-07-01&end_date=2026-07-07"
+HOSTILE = [
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\tx",
+    "\rx",
+    'a"b,c\r\nd',
+    ",=1",
+    '"=1',
+    "'",
+    "",
+    " ",
+    "ü\u2028",
+    "a\rb",
+]
+
+
+async def walked(desk, path, name):
+    """Every row of a paged endpoint."""
+    rows, offset = [], 0
+    while True:
+        page = (await desk.ask("GET", f"/v1/{path}&limit=37&offset={offset}")).json
+        rows += page[name]
+        if not page["has_more"]:
+            return rows
+        offset += 37
+
+
+def spelled(column, value):
+    """A value of the endpoint as a cell of CSV says it."""
+    if value is None:
+        return ""
+    if column.cell is Cell.TEXT:
+        return "'" + value if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return {True: "true", False: "false"}[value] if column.cell is Cell.FLAG else value
+
+
+def same(column, cell, value):
+    """Whether a cell of CSV says a value of the endpoint."""
+    if value is not None and column.cell is Cell.JSON:
+        return json.loads(cell) == value
+    if value is not None and column.cell in {Cell.MONEY, Cell.DECIMAL, Cell.INTEGER}:
+        return "e" not in cell.lower() and float(Decimal(cell)) == value
+    return cell == spelled(column, value)
+
+
+async def told(desk, size=120):
+    """A crowded history in the week that is asked for, and a few rows that a file could trip over."""
+    story = desk.story()
+    fill(World(story, "America/New_York", instant("2026-06-29")), Random(11), size)
+    for number, text in enumerate(HOSTILE):
+        story.happens(
+            "page_view",
+            at=f"2026-07-03T10:00:{number:02}.9996",
+            visitor=text or "blank",
+            page_title=text,
+            event_data={"text": text, "n": 1.10, "deep": {"of": [1, None]}},
+            **campaign(text or "x", "cpc", text),
+        )
+    for currency, amount in (("JPY", 1234), ("KWD", 1), ("USD", -5), ("CLF", 7)):
+        story.happens("order_paid", at="2026-07-04", visitor="B", revenue=amount, currency=currency)
+    await desk.keep(story)
+    return story
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {},
+        {"event_name": "page_view,signup", "include_bots": True},
+        {"property_filters": [{"key": "n", "op": "gt", "value": 1}]},
+    ],
+)
+async def test_events_are_the_rows_of_the_events_endpoint(desk, filters):
+    await told(desk)
+    query = "&".join(f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in filters.items())
+    expected = await walked(desk, f"events?{RANGE}&{query}", "events")
+    assert len(expected) > 10
+    assert await desk.rows(filters=filters) == expected
+    cells = await desk.rows(form="csv", filters=filters)
+    assert [list(row) for row in cells] == [list(row) for row in expected]
+    assert_same(EVENT_COLUMNS, cells, expected)
+
+
+@pytest.mark.parametrize("filters", [{}, {"identified": True, "search": "u"}, {"utm_source": "google"}])
+async def test_users_are_the_rows_of_the_users_endpoint(desk, filters):
+    await told(desk)
+    query = "&".join(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in filters.items())
+    expected = await walked(desk, f"users?{RANGE}&{query}", "users")
+    assert expected
+    assert await desk.rows("users", filters=filters) == expected
+    assert_same(USER_COLUMNS, await desk.rows("users", "csv", filters=filters), expected)
+
+
+@pytest.mark.parametrize("filters", [{}, {"model": "linear", "window_days": 7, "refund_basis": "order"}])
+async def test_attribution_is_the_channel_summary_and_a_row_of_what_is_credited_to_nobody(desk, filters):
+    await told(desk)
+    query = "&".join(f"{k}={v}" for k, v in filters.items())
+    report = (await desk.ask("GET", f"/v1/attribution?{RANGE}&{query}")).json
+    rest = dict.fromkeys(column.name for column in CHANNEL_COLUMNS) | report["unattributed"]
+    expected = [*report["channels"], rest | {"channel": "unattributed"}]
+    assert len(expected) > 2
+    assert await desk.rows("attribution", filters=filters) == expected
+    cells = await desk.rows("attribution", "csv", filters=filters)
+    assert_same(CHANNEL_COLUMNS, cells, expected)
+    assert (cells[-1]["channel"], cells[-1]["visitors"], cells[-1]["conversion_rate"]) == (
+        "unattributed",
+        "",
+        "",
+    )
+
+
+def assert_same(columns, cells, expected):
+    assert len(cells) == len(expected)
+    wrong = [
+        (column.name, cell[column.name], row[column.name])
+        for cell, row in zip(cells, expected, strict=True)
+        for column in columns
+        if not same(column, cell[column.name], row[column.name])
+    ]
+    assert wrong == []
+
+
+async def test_an_export_holds_nothing_of_another_workspace(desk):
+    story = desk.story("other")
+    story.happens("secret", at="2026-07-03", visitor="A1")
+    await desk.keep(story)
+    assert await desk.rows() == await desk.rows("users") == []
+
+
+async def test_csv_is_crlf_with_a_header_and_without_a_byte_order_mark(desk):
+    await told(desk, 3)
+    job = await desk.export(format="csv")
+    content = (await desk.ask("GET", job["download"]["url"], key=None)).content
+    assert content.startswith(b"event_id,event_name,timestamp,received_at,time_adjusted,")
+    assert content.split(b"\r\n")[0].endswith(b",is_test,event_data")
+    assert content.endswith(b"\r\n")
+
+
+async def test_an_empty_range_is_a_valid_file(desk):
+    assert await desk.rows() == []
+    assert await desk.rows(form="csv") == []
+    (row,) = await desk.rows("attribution")
+    assert (row["channel"], row["conversions"], row["visitors"]) == ("unattributed", 0, None)
