@@ -22,7 +22,7 @@ from service_core.testing.queue.claims import Claims
 from service_core.testing.queue.kit import Queues
 from service_core.testing.queue.walking import Walking
 
-__all__ = ["IngestQueueConformance", "Queues"]
+__all__ = ("IngestQueueConformance", "Queues")
 
 
 class IngestQueueConformance(Claims, Walking, Accounts):
