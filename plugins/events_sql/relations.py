@@ -48,7 +48,8 @@ class Rows:
     def column(self, name: str) -> Expression:
         """One column, or the first of ``a|b`` that is set."""
         if name.startswith(DATA):
-            return self.value(name).text or sa.null()
+            text = self.value(name).text
+            return sa.null() if text is None else text
         found = [self.single(part) for part in name.split("|")]
         return found[0] if len(found) == 1 else sa.func.coalesce(*found)
 

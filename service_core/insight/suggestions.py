@@ -1,19 +1,17 @@
 """Close values for a filter that matches nothing (contract 4.3)."""
 
-from datetime import timedelta
 from difflib import get_close_matches
 from typing import Final
 
 from service_core.access.model import Caller
 from service_core.insight.measures import Op
-from service_core.insight.query.question import Order, Question
+from service_core.insight.query.question import Question
 from service_core.insight.query.questions import Questions
+from service_core.insight.values import find_values, last_days
 from service_core.kernel.params import Answer
-from service_core.kernel.ranges import Range, Span
 
 _MOST: Final = 3
 _CLOSENESS: Final = 0.6
-_WINDOW: Final = timedelta(days=90)
 _MOST_VALUES: Final = 2000
 
 
@@ -31,7 +29,7 @@ async def suggestions(who: Caller, questions: Questions, question: Question) -> 
     for condition in question.filters:
         if condition.op not in (Op.EQ, Op.IN):
             continue
-        known = await values_of(who, questions, condition.dimension)
+        known = await _values_of(who, questions, condition.dimension)
         asked = condition.value if isinstance(condition.value, tuple) else (condition.value,)
         for value in map(str, asked):
             near = [] if value in known else get_close_matches(value, known, _MOST, _CLOSENESS)
@@ -41,12 +39,8 @@ async def suggestions(who: Caller, questions: Questions, question: Question) -> 
     return found[:_MOST]
 
 
-async def values_of(who: Caller, questions: Questions, dimension: str) -> list[str]:
+async def _values_of(who: Caller, questions: Questions, dimension: str) -> list[str]:
     """Values of a dimension in the last 90 days, the most frequent first."""
-    if dimension not in questions.catalog.metrics["visitors"].dimensions:
-        return []
-    asked = Range(Span(who.now - _WINDOW, who.now), who.workspace.zone, who.now)
-    question = Question(
-        ("visitors",), asked, dimensions=(dimension,), order=(Order("visitors"),), limit=_MOST_VALUES
-    )
-    return [row.labels[0] for row in (await questions.ask(who, question)).rows]
+    known = questions.catalog.dimensions[dimension]
+    found, _ = await find_values(who, questions, known, last_days(who), q=None, limit=_MOST_VALUES)
+    return [value.value for value in found]

@@ -10,7 +10,7 @@ from service_core.access.model import Caller
 from service_core.insight.answers import counts
 from service_core.insight.catalog import Dimension
 from service_core.insight.countries import COUNTRIES
-from service_core.insight.measures import Op
+from service_core.insight.measures import Op, Relation
 from service_core.insight.query.question import Filter, Order, Question, Row
 from service_core.insight.query.questions import Questions
 from service_core.insight.range_query import RangeQuery
@@ -21,8 +21,8 @@ from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.ranges import Range, whole_days
 from service_core.kernel.wall_clock import local_date
 
-_COUNTED: Final = ("visitors", "orders")
-"""Metrics a value is counted by: the first that accepts the dimension."""
+_COUNTED: Final = {Relation.EVENTS: "visitors", Relation.MONEY: "orders"}
+"""Metrics a value is counted by: the first whose rows have the dimension."""
 
 _DAYS: Final = 90
 
@@ -96,9 +96,7 @@ async def find_values(
     offset: int = 0,
 ) -> tuple[list[DimensionValue], bool]:
     """A page of values and whether more follow; none where nothing counts by the dimension."""
-    metric = next(
-        (id_ for id_ in _COUNTED if dimension.id in questions.catalog.metrics[id_].dimensions), None
-    )
+    metric = next((id_ for relation, id_ in _COUNTED.items() if relation in dimension.columns), None)
     if metric is None:
         return [], False
     here = _is_matched_here(dimension)

@@ -1,0 +1,18 @@
+"""Metrics of a video player, from the events ``video_play`` and ``video_complete``."""
+
+from collections.abc import Iterable
+
+from metric_pack_video.metrics import METRICS, VIDEO
+from service_core.plugin import Dimension, Metric, hook
+
+
+@hook
+def metrics() -> Iterable[Metric]:
+    """Plays, viewers, and how many watch to the end."""
+    return METRICS
+
+
+@hook
+def dimensions() -> Iterable[Dimension]:
+    """Which video."""
+    return (VIDEO,)

@@ -1,0 +1,17 @@
+"""What comes from outside uses what outsiders may use."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCES = sorted((Path(__file__).parents[2] / "contrib").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}.{path.stem}")
+def test_it_imports_the_one_door_for_plugins_and_nothing_else_of_touchpoint(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in names:
+            assert not name.startswith(("service_core", "plugins", "hosts")) or name == "service_core.plugin"

@@ -1,0 +1,91 @@
+"""A metric pack from outside: installed with pip, its metrics have one value wherever metrics are asked for."""
+
+import pytest
+
+from hosts.composition.compose import installed
+from service_core.testing.story import campaign
+from tests.insight.served import STORES, serving
+
+RANGE = {"from": "2026-07-01", "to": "2026-07-02"}
+PACK = ["video_plays", "video_viewers", "video_completion_rate"]
+
+
+@pytest.fixture(scope="module")
+def site(install):
+    return install("metric_pack_video")
+
+
+@pytest.fixture(params=list(STORES))
+async def shop(request, site, tmp_path, monkeypatch):
+    """Ada, on two devices, sees the tour twice and once to its end; Bob begins the demo, a day later."""
+    monkeypatch.syspath_prepend(str(site))
+    async with serving(request.param, tmp_path, installed()) as served:
+        shop = await served.workspace()
+        tour, demo = {"event_data": {"video": "tour"}}, {"event_data": {"video": "demo"}}
+        ada = {"strong_id": "U-ada", "country": "DE", **campaign("google", "cpc", "spring")}
+        shop.story.happens("video_play", at="2026-07-01T12:00", visitor="A1", **ada, **tour)
+        shop.story.happens("video_complete", at="2026-07-01T12:05", visitor="A1", **ada, **tour)
+        shop.story.happens("video_play", at="2026-07-01T20:00", visitor="A2", **ada, **tour)
+        shop.story.happens("video_play", at="2026-07-02T12:00", visitor="B1", country="US", **demo)
+        shop.story.happens("page_view", at="2026-07-02T12:01", visitor="B1", country="US")
+        await shop.knows()
+        yield shop
+
+
+async def test_the_catalog_shows_its_definitions(shop):
+    catalog = await shop.get("/metrics/catalog")
+    found = {metric["id"]: metric for metric in catalog["metrics"] if metric["category"] == "video"}
+    assert list(found) == PACK
+    assert found["video_completion_rate"]["change_unit"] == "ratio"
+    assert found["video_plays"] == {
+        "id": "video_plays",
+        "label": "Video plays",
+        "description": "Events named `video_play`.",
+        "unit": "count",
+        "category": "video",
+        "availability": {"available": True, "reason": None},
+        "dimensions": ["video", "channel", "utm_campaign", "country", "device_type", "page_path"],
+        "requires_attribution": False,
+        "additivity": "additive",
+        "change_unit": "ratio",
+    }
+    assert {"id": "video", "label": "Video", "description": "The property `video` of the event."} in (
+        catalog["dimensions"]
+    )
+
+
+async def test_its_metrics_have_their_golden_values_in_bulk_alone_and_compared(shop):
+    request = {"metrics": [*PACK, "visitors"], "date_range": RANGE}
+    bulk = {metric["id"]: metric["value"] for metric in (await shop.post("/metrics", request))["metrics"]}
+    assert bulk == {
+        "video_plays": 3, "video_viewers": 2, "video_completion_rate": 0.333333, "visitors": 3,
+    }  # fmt: skip
+    for metric in PACK:
+        alone = await shop.post("/metrics", {"metrics": [metric], "date_range": RANGE})
+        assert alone["metrics"][0]["value"] == bulk[metric]
+    second = {"from": "2026-07-02", "to": "2026-07-02"}
+    compared = await shop.post("/metrics", {"metrics": PACK[:1], "date_range": second, "compare": True})
+    assert (compared["metrics"][0]["value"], compared["metrics"][0]["previous_value"]) == (1, 2)
+
+
+async def test_its_metrics_are_split_by_its_own_dimension_and_by_those_of_the_core(shop):
+    by_video = await shop.post("/query", {"metrics": PACK, "dimensions": ["video"], "date_range": RANGE})
+    assert by_video["rows"] == [
+        {"video": "tour", "video_plays": 2, "video_viewers": 1, "video_completion_rate": 0.5},
+        {"video": "demo", "video_plays": 1, "video_viewers": 1, "video_completion_rate": 0},
+    ]
+    plan = {"metrics": ["video_plays"], "dimensions": ["utm_campaign"], "date_range": RANGE}
+    plan["filters"] = [{"dimension": "video", "op": "starts_with", "value": "T"}]
+    assert (await shop.post("/query", plan))["rows"] == [{"utm_campaign": "spring", "video_plays": 2}]
+
+
+async def test_its_metrics_have_a_series(shop):
+    answer = await shop.post("/query", {"metrics": PACK[:2], "interval": "day", "date_range": RANGE})
+    assert [(row["video_plays"], row["video_viewers"]) for row in answer["rows"]] == [(2, 1), (1, 1)]
+    assert answer["totals"] == {"video_plays": 3, "video_viewers": 2}
+
+
+async def test_its_dimension_has_values(shop):
+    days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
+    values = (await shop.get("/dimension-values", dimension="video", **days))["values"]
+    assert {(each["value"], each["count"]) for each in values} >= {("tour", 2), ("demo", 1)}
