@@ -1,10 +1,33 @@
 """A directory that counts questions, and a clock that is moved by hand."""
 
+import re
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
+from plugins import workspace_sql
+from plugins.checkout_sandbox.adapter import Sandbox
+from plugins.passwords_argon2.adapter import Argon2Passwords
+from plugins.passwords_argon2.settings import Argon2Settings
+from service_core.access.admission import Admission
+from service_core.access.authenticate import Authenticator
+from service_core.access.keys import found_workspace
+from service_core.access.mail import MailDown
+from service_core.access.members.model import Account, Member
+from service_core.access.members.sign_in import Doorkeeper
 from service_core.access.model import Identity
+from service_core.access.ports import LimiterDown
+from service_core.access.requests.decide import Approvals
+from service_core.access.signup.apply import Application, Reception
+from service_core.access.signup.settle import Cashier
+from service_core.access.signup.welcome import Welcome
+from service_core.access.windows import FixedWindows
+from service_core.access.workspaces import Workspaces
+from service_core.extension import load
+from service_core.kernel.ids import new_id
+from service_core.testing.access_store import MemoryAccess
 
 
 class HandClock:
@@ -63,3 +86,112 @@ def clock():
 @pytest.fixture
 def directory():
     return CountingDirectory()
+
+
+class Outbox:
+    """Mail that stays here; `down` refuses it."""
+
+    def __init__(self):
+        self.letters = []
+        self.down = False
+
+    async def send(self, message):
+        if self.down:
+            raise MailDown
+        self.letters.append(message)
+
+    def token(self):
+        """The token of the link in the last letter."""
+        return re.search(r"token=([\w-]{43})", self.letters[-1].text).group(1)
+
+
+class Limiter:
+    def __init__(self, clock):
+        self.windows = FixedWindows(clock)
+        self.down = False
+
+    async def spend(self, key, limit, window_seconds):
+        if self.down:
+            raise LimiterDown
+        return self.windows.spend(key, limit, window_seconds)
+
+
+class House:
+    """One deployment's people and programs over a store, as the hosts put them together."""
+
+    WEB = "https://app.example"
+
+    def __init__(self, store, clock, mode="checkout", checkout=None):
+        self.store, self.clock = store, clock
+        self.mail, self.limiter = Outbox(), Limiter(clock)
+        self.checkout = checkout or Sandbox()
+        workspaces = Workspaces(store)
+        self.reception = Reception(
+            store, self.checkout, self.mail, limiter=self.limiter, clock=clock, mode=mode, web_url=self.WEB
+        )
+        self.cashier = Cashier(
+            store, self.checkout, store, self.mail, limiter=self.limiter, clock=clock, web_url=self.WEB
+        )
+        self.welcome = Welcome(store, store, workspaces, clock)
+        self.approvals = Approvals(store, store, workspaces, clock)
+        self.passwords = Argon2Passwords(Argon2Settings(url="", memory_kib=8, rounds=1))
+        self.doorkeeper = Doorkeeper(store, store, self.passwords, self.limiter, clock)
+        self.admission = Admission(Authenticator(store, clock), store, store, workspaces, clock)
+
+    async def found(self, name="Example Shop", **more):
+        return await found_workspace(self.store, self.clock(), name=name, **more)
+
+    async def person(self, workspace, role, email=None):
+        """A member with an account."""
+        account = Account(
+            new_id(), email or f"{role.value}@{workspace.public_id.lower()}.example", None, self.clock()
+        )
+        await self.store.save_account(account)
+        member = Member(workspace.id, account.id, role, self.clock())
+        assert await self.store.save_member(member)
+        return member
+
+    async def sign_up(self, email="ann@example.com", client="203.0.113.7", **more):
+        return await self.reception.apply(Application(email=email, **more), client)
+
+    async def pay(self, applied):
+        return await self.cashier.receive(self.checkout.confirm(applied.signup.id, self.clock()))
+
+
+@asynccontextmanager
+async def sqlite_store(folder):
+    found = load([("workspace_sql", workspace_sql)], discover=False)
+    store = found.open("workspace", "sqlite:///workspace.db", folder=folder)
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request, tmp_path):
+    if request.param == "memory":
+        yield MemoryAccess()
+        return
+    async with sqlite_store(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def house(store, clock):
+    return House(store, clock)
+
+
+@pytest.fixture
+async def houses(tmp_path, clock):
+    """Two deployments on one file, as two processes would be; they share nothing else."""
+    async with sqlite_store(tmp_path) as one, sqlite_store(tmp_path) as other:
+        checkout = Sandbox()
+        yield House(one, clock, checkout=checkout), House(other, clock, checkout=checkout)
+
+
+@pytest.fixture
+def another(store, clock):
+    """Another house over the same store."""
+    return partial(House, store, clock)

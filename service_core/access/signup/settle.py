@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from service_core.access.keys import prepare_issue, prepare_workspace
-from service_core.access.mail import Mail, MailDown
+from service_core.access.mail import Mail, MailDown, Message
 from service_core.access.members.letters import send_password_link
 from service_core.access.members.model import Account
 from service_core.access.members.ports import Accounts
@@ -113,6 +113,10 @@ class Cashier:
     async def _welcome(self, account: Account, signup: Signup) -> None:
         reason = f"Your workspace {signup.workspace_name} is ready."
         try:
+            if account.password is not None:
+                text = f"{reason}\n\nSign in: {self._web_url}\n"
+                await self._mail.send(Message(account.email, "Your workspace is ready", text))
+                return
             await send_password_link(
                 self._accounts, self._mail, account, web_url=self._web_url, now=self._clock(), reason=reason
             )

@@ -1,0 +1,304 @@
+"""The ports of the wing `access` in memory: the readable statement of what their stores promise.
+
+Every method runs without waiting, so each step has one winner by nature.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from service_core.access.members.model import Account, Invitation, Link, Member, Purpose, Session
+from service_core.access.model import Credential, Grant, Identity, Workspace
+from service_core.access.oauth.ports import ACCESS_TOKEN_LIFETIME, AccessToken
+from service_core.access.requests.model import REQUEST_LIFETIME, KeyRequest, RequestStatus
+from service_core.access.roles import Role
+from service_core.access.signup.model import Signup, SignupStatus
+from service_core.access.signup.ports import By, Founding, Secrets
+
+_Value = TypeVar("_Value")
+
+
+@dataclass
+class _Kept(Generic[_Value]):
+    """Values by id, and ids by digest."""
+
+    values: dict[UUID, _Value] = field(default_factory=dict)
+    digests: dict[str, UUID] = field(default_factory=dict)
+
+    def of(self, digest: str) -> _Value | None:
+        found = self.digests.get(digest)
+        return None if found is None else self.values.get(found)
+
+
+class _Directory:
+    """Workspaces and credentials."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = 1
+        self.owners: dict[UUID, Workspace] = {}
+        self.credentials: _Kept[Credential] = _Kept()
+
+    def generation(self) -> int:
+        return self.changes
+
+    async def identify(self, digest: str) -> Identity | None:
+        credential = self.credentials.of(digest)
+        if credential is None or credential.revoked_at is not None:
+            return None
+        return Identity(credential, self.owners[credential.workspace_id])
+
+    async def create_workspace(self, workspace: Workspace) -> None:
+        await self.save_workspace(workspace)
+
+    async def save_workspace(self, workspace: Workspace) -> None:
+        self.owners[workspace.id] = workspace
+        self.changes += 1
+
+    async def workspaces(self) -> list[Workspace]:
+        return list(self.owners.values())
+
+    async def save_key(self, credential: Credential, digest: str | None = None) -> None:
+        known = self.credentials.values.get(credential.id)
+        ended = known.revoked_at if known and known.revoked_at else credential.revoked_at
+        self.credentials.values[credential.id] = replace(credential, revoked_at=ended)
+        if digest is not None:
+            self.credentials.digests[digest] = credential.id
+        self.changes += 1
+
+    async def keys(self, workspace_id: UUID) -> list[Credential]:
+        return [one for one in self.credentials.values.values() if one.workspace_id == workspace_id]
+
+
+class _People:
+    """Accounts, sessions, members and invitations."""
+
+    owners: dict[UUID, Workspace]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accounts: dict[UUID, Account] = {}
+        self.links: dict[str, Link] = {}
+        self.sessions: _Kept[Session] = _Kept()
+        self.belonging: dict[tuple[UUID, UUID], Member] = {}
+        self.invited: _Kept[Invitation] = _Kept()
+
+    async def account(self, account_id: UUID) -> Account | None:
+        return self.accounts.get(account_id)
+
+    async def account_of(self, email: str) -> Account | None:
+        return next((one for one in self.accounts.values() if one.email == email), None)
+
+    async def save_account(self, account: Account) -> bool:
+        known = await self.account_of(account.email)
+        if known is not None and known.id != account.id:
+            return False
+        self.accounts[account.id] = account
+        return True
+
+    async def save_link(self, link: Link, digest: str) -> None:
+        self.links[digest] = link
+
+    async def use_link(self, digest: str, purpose: Purpose, now: datetime) -> Link | None:
+        link = self.links.get(digest)
+        if link is None or link.purpose is not purpose:
+            return None
+        del self.links[digest]
+        return link if now < link.expires_at else None
+
+    async def save_session(self, session: Session, digest: str) -> None:
+        self.sessions.values[session.id] = session
+        self.sessions.digests[digest] = session.id
+
+    async def session(self, digest: str) -> Session | None:
+        return self.sessions.of(digest)
+
+    async def end_session(self, digest: str) -> None:
+        self.sessions.digests.pop(digest, None)
+
+    async def end_sessions(self, account_id: UUID) -> None:
+        kept = self.sessions.values
+        self.sessions.values = {k: one for k, one in kept.items() if one.account_id != account_id}
+
+    async def role(self, workspace_id: UUID, account_id: UUID) -> Member | None:
+        return self.belonging.get((workspace_id, account_id))
+
+    async def members(self, workspace_id: UUID) -> list[Member]:
+        return [one for one in self.belonging.values() if one.workspace_id == workspace_id]
+
+    async def memberships(self, account_id: UUID) -> list[tuple[Workspace, Member]]:
+        found = [one for one in self.belonging.values() if one.account_id == account_id]
+        return [(self.owners[one.workspace_id], one) for one in found]
+
+    async def save_member(self, member: Member) -> bool:
+        if member.role is not Role.OWNER and self._only_owner(member.workspace_id, member.account_id):
+            return False
+        self.belonging[member.workspace_id, member.account_id] = member
+        return True
+
+    async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
+        if self._only_owner(workspace_id, account_id):
+            return False
+        return self.belonging.pop((workspace_id, account_id), None) is not None
+
+    async def save_invitation(self, invitation: Invitation, digest: str) -> None:
+        for former in await self.invitations(invitation.workspace_id):
+            if former.email == invitation.email:
+                del self.invited.values[former.id]
+        self.invited.values[invitation.id] = invitation
+        self.invited.digests[digest] = invitation.id
+
+    async def invitation(self, digest: str) -> Invitation | None:
+        return self.invited.of(digest)
+
+    async def invitations(self, workspace_id: UUID) -> list[Invitation]:
+        return [
+            one
+            for one in self.invited.values.values()
+            if one.workspace_id == workspace_id and one.accepted_at is None
+        ]
+
+    async def accept(self, invitation_id: UUID, member: Member) -> bool:
+        found = self.invited.values.get(invitation_id)
+        if found is None or found.accepted_at is not None or member.created_at >= found.expires_at:
+            return False
+        self.invited.values[invitation_id] = replace(found, accepted_at=member.created_at)
+        self.belonging.setdefault((member.workspace_id, member.account_id), member)
+        return True
+
+    async def withdraw(self, workspace_id: UUID, invitation_id: UUID) -> bool:
+        found = self.invited.values.get(invitation_id)
+        if found is None or found.workspace_id != workspace_id or found.accepted_at is not None:
+            return False
+        del self.invited.values[invitation_id]
+        return True
+
+    def _only_owner(self, workspace_id: UUID, account_id: UUID) -> bool:
+        owners = [
+            one.account_id
+            for one in self.belonging.values()
+            if one.workspace_id == workspace_id and one.role is Role.OWNER
+        ]
+        return owners == [account_id]
+
+
+class MemoryAccess(_Directory, _People):
+    """Every port of the wing `access` in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: _Kept[KeyRequest] = _Kept()
+        self.filed_once: dict[str, KeyRequest] = {}
+        self.signups: dict[UUID, tuple[Signup, Secrets]] = {}
+        self.given: dict[UUID, Grant] = {}
+        self.tokens: dict[str, tuple[UUID, datetime]] = {}
+
+    async def file(self, request: KeyRequest, link: str, once: str | None) -> KeyRequest:
+        former = self.filed_once.get(once) if once is not None else None
+        if former is not None and former.created_at > request.created_at - REQUEST_LIFETIME:
+            return self.requests.values[former.id]
+        self.requests.values[request.id] = request
+        self.requests.digests[link] = request.id
+        if once is not None:
+            self.filed_once[once] = request
+        return request
+
+    async def key_request(self, request_id: UUID) -> KeyRequest | None:
+        return self.requests.values.get(request_id)
+
+    async def key_request_of(self, link: str) -> KeyRequest | None:
+        return self.requests.of(link)
+
+    async def decide(self, decided: KeyRequest) -> bool:
+        known = self.requests.values.get(decided.id)
+        if known is None or decided.decided_at is None:
+            return False
+        if known.status_at(decided.decided_at) is not RequestStatus.PENDING:
+            return False
+        self.requests.values[decided.id] = decided
+        return True
+
+    async def collect(self, request: KeyRequest, credential: Credential, digest: str) -> bool:
+        known = self.requests.values.get(request.id)
+        if known is None or known.status_at(credential.created_at) is not RequestStatus.APPROVED:
+            return False
+        collected = replace(known, status=RequestStatus.COLLECTED, key_id=credential.id)
+        self.requests.values[request.id] = collected
+        await self.save_key(credential, digest)
+        return True
+
+    async def pending(self, workspace_id: UUID) -> list[KeyRequest]:
+        return [
+            one
+            for one in self.requests.values.values()
+            if one.workspace_id == workspace_id and one.status is RequestStatus.PENDING
+        ]
+
+    async def add_signup(self, signup: Signup, secrets: Secrets, key_request: KeyRequest | None) -> None:
+        self.signups[signup.id] = signup, secrets
+        if key_request is not None:
+            self.requests.values[key_request.id] = key_request
+
+    async def find_signup(self, by: By, value: str) -> Signup | None:
+        if by is By.ID:
+            return self.signups[UUID(value)][0] if UUID(value) in self.signups else None
+        found = (one for one, secrets in self.signups.values() if getattr(secrets, by.value) == value)
+        return next(found, None)
+
+    async def place_order(self, signup_id: UUID, order: str) -> None:
+        signup, secrets = self.signups[signup_id]
+        self.signups[signup_id] = replace(signup, order=order), secrets
+
+    async def renew_welcome(self, signup_id: UUID, welcome: str) -> None:
+        signup, secrets = self.signups[signup_id]
+        self.signups[signup_id] = signup, replace(secrets, welcome=welcome)
+
+    async def cancel(self, signup_id: UUID) -> bool:
+        signup, secrets = self.signups[signup_id]
+        if signup.status is not SignupStatus.PENDING:
+            return False
+        self.signups[signup_id] = replace(signup, status=SignupStatus.CANCELED), secrets
+        return True
+
+    async def settle(self, signup_id: UUID, founding: Founding) -> Account | None:
+        if signup_id not in self.signups or self.signups[signup_id][0].status is SignupStatus.PAID:
+            return None
+        signup, secrets = self.signups[signup_id]
+        workspace, now = founding.workspace, founding.paid_at
+        account = await self.account_of(founding.account.email) or founding.account
+        self.accounts[account.id] = account
+        self.owners[workspace.id] = workspace
+        self.belonging[workspace.id, account.id] = Member(workspace.id, account.id, Role.OWNER, now)
+        for credential, digest in founding.credentials:
+            await self.save_key(credential, digest)
+        paid = replace(signup, status=SignupStatus.PAID, paid_at=now, workspace_id=workspace.id)
+        self.signups[signup_id] = paid, secrets
+        if signup.key_request_id is not None:
+            request = self.requests.values[signup.key_request_id]
+            ready = replace(request, workspace_id=workspace.id, expires_at=now + REQUEST_LIFETIME)
+            self.requests.values[request.id] = ready
+        return account
+
+    async def save_grant(self, grant: Grant) -> None:
+        known = self.given.get(grant.id)
+        self.given[grant.id] = replace(grant, ended_at=(known and known.ended_at) or grant.ended_at)
+
+    async def grants(self, workspace_id: UUID) -> list[Grant]:
+        return [one for one in self.given.values() if one.workspace_id == workspace_id and not one.ended_at]
+
+    async def save_access_token(self, digest: str, grant_id: UUID, expires_at: datetime) -> None:
+        now = expires_at - ACCESS_TOKEN_LIFETIME
+        self.tokens = {k: (g, end) for k, (g, end) in self.tokens.items() if g != grant_id or end > now}
+        self.tokens[digest] = grant_id, expires_at
+
+    async def access_token(self, digest: str) -> AccessToken | None:
+        if digest not in self.tokens:
+            return None
+        grant_id, expires_at = self.tokens[digest]
+        grant = self.given[grant_id]
+        member = self.belonging.get((grant.workspace_id, grant.account_id))
+        if grant.ended_at is not None or member is None:
+            return None
+        owner = self.accounts[grant.account_id], member, self.owners[grant.workspace_id]
+        return AccessToken(grant, expires_at, *owner)

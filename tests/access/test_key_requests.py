@@ -1,0 +1,264 @@
+"""Contract 7.2 and 13: a request is decided once, its key is made and returned once."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from service_core.access.keys import mint_key
+from service_core.access.model import Once
+from service_core.access.requests.file import Filing, file_request, follow
+from service_core.access.requests.model import RequestStatus
+from service_core.access.roles import Role
+from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
+from service_core.kernel.ids import digest, new_id, new_token
+from service_core.kernel.operations import Scope
+
+READ, LINKS = frozenset({Scope.READ}), frozenset({Scope.READ, Scope.WRITE_LINKS})
+
+
+class Shop:
+    """A workspace with members of every role, and a program that asks for keys."""
+
+    def __init__(self, house, founded):
+        self.house, self.workspace = house, founded.workspace
+        self.filer = founded.agent_key.credential.id
+
+    async def person(self, role):
+        return (await self.house.person(self.workspace, role)).account_id
+
+    async def file(self, scopes=READ, once=None, name="Campaign bot"):
+        filing = Filing(self.filer, "Agent key (…x9Qd)", name, scopes, "to read", "Bot")
+        return await file_request(self.house.store, self.workspace, filing, self.house.clock(), once=once)
+
+    async def poll(self, request, filer=None, house=None):
+        return await follow(
+            (house or self.house).store, request.id, filer or self.filer, self.workspace, self.house.clock()
+        )
+
+    async def approved(self, scopes=READ, by=Role.OWNER, **more):
+        filed = await self.file(scopes)
+        return await self.house.approvals.decide(filed.token, await self.person(by), approve=True, **more)
+
+
+@pytest.fixture
+async def shop(house):
+    return Shop(house, await house.found(plan="growth"))
+
+
+async def test_a_filed_request_waits_for_24_hours(shop, clock):
+    filed = await shop.file()
+    assert (await shop.poll(filed.request))[0].status_at(clock()) is RequestStatus.PENDING
+    clock.advance(hours=24)
+    request, minted = await shop.poll(filed.request)
+    assert (request.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
+    with pytest.raises(Conflict):
+        await shop.house.approvals.decide(filed.token, await shop.person(Role.OWNER), approve=True)
+
+
+async def test_the_first_poll_after_the_approval_has_the_key_and_no_later_one(shop):
+    request = await shop.approved()
+    collected, minted = await shop.poll(request)
+    assert (collected.status, collected.key_id) == (RequestStatus.COLLECTED, minted.credential.id)
+    identity = await shop.house.store.identify(digest(minted.secret))
+    assert (identity.credential.scopes, identity.credential.name) == (READ, "Campaign bot")
+    again, nothing = await shop.poll(request)
+    assert (again.status, nothing) == (RequestStatus.COLLECTED, None)
+
+
+async def test_no_key_exists_before_it_is_collected(shop):
+    before = await shop.house.store.keys(shop.workspace.id)
+    await shop.approved()
+    assert await shop.house.store.keys(shop.workspace.id) == before
+
+
+async def test_an_approved_key_waits_for_24_hours_too(shop, clock):
+    request = await shop.approved()
+    clock.advance(hours=24)
+    expired, minted = await shop.poll(request)
+    assert (expired.status_at(clock()), minted) == (RequestStatus.EXPIRED, None)
+
+
+async def test_a_denied_request_has_no_key(shop):
+    filed = await shop.file()
+    await shop.house.approvals.decide(filed.token, await shop.person(Role.ADMIN), approve=False)
+    request, minted = await shop.poll(filed.request)
+    assert (request.status, minted) == (RequestStatus.DENIED, None)
+
+
+async def test_only_who_filed_can_follow(shop):
+    request = await shop.approved()
+    assert await shop.poll(request, filer=new_id()) is None
+    assert await shop.poll(replace(request, id=new_id())) is None
+
+
+async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
+    filed = await shop.file(LINKS)
+    owner = await shop.house.approvals.view_request(filed.token, await shop.person(Role.OWNER))
+    assert (owner.request.requester, owner.workspace.name) == ("Agent key (…x9Qd)", "Example Shop")
+    assert (owner.request.scopes, owner.request.client_name, owner.status) == (LINKS, "Bot", "pending")
+    may = {
+        role: await shop.house.approvals.view_request(filed.token, await shop.person(role))
+        for role in (Role.ADMIN, Role.MEMBER)
+    }
+    assert (owner.may_approve, owner.may_deny, owner.may_limit) == (True, True, True)
+    assert (may[Role.ADMIN].may_approve, may[Role.ADMIN].may_deny, may[Role.ADMIN].may_limit) == (
+        False,
+        True,
+        False,
+    )
+    assert (may[Role.MEMBER].may_approve, may[Role.MEMBER].may_deny) == (False, False)
+
+
+@pytest.mark.parametrize("token", ["", "x", new_token(), "é" * 43])
+async def test_an_unknown_link_shows_nothing(shop, token):
+    owner = await shop.person(Role.OWNER)
+    with pytest.raises(NotFound):
+        await shop.house.approvals.view_request(token, owner)
+
+
+async def test_a_stranger_sees_no_more_than_with_an_unknown_link(shop):
+    filed = await shop.file()
+    other = await shop.house.found("Other")
+    stranger = await shop.house.person(other.workspace, Role.OWNER)
+    for attempt in (
+        shop.house.approvals.view_request(filed.token, stranger.account_id),
+        shop.house.approvals.decide(filed.token, stranger.account_id, approve=True),
+    ):
+        with pytest.raises(NotFound):
+            await attempt
+
+
+@pytest.mark.parametrize(
+    ("role", "scopes", "limit", "code"),
+    [
+        (Role.ADMIN, LINKS, None, "owner_required"),
+        (Role.ADMIN, READ, 200, "owner_required"),
+        (Role.MEMBER, READ, None, "role_required"),
+        (Role.VIEWER, READ, None, "role_required"),
+    ],
+)
+async def test_who_may_not_approve_leaves_the_link_as_it_is(shop, role, scopes, limit, code):
+    filed = await shop.file(scopes)
+    with pytest.raises(Forbidden) as caught:
+        await shop.house.approvals.decide(
+            filed.token, await shop.person(role), approve=True, rate_limit=limit
+        )
+    assert caught.value.code == code
+    owner = await shop.person(Role.OWNER)
+    assert (await shop.house.approvals.decide(filed.token, owner, approve=True)).decided_by == owner
+
+
+async def test_an_admin_may_deny_a_write_scope(shop):
+    filed = await shop.file(LINKS)
+    denied = await shop.house.approvals.decide(filed.token, await shop.person(Role.ADMIN), approve=False)
+    assert denied.status is RequestStatus.DENIED
+
+
+async def test_an_owner_chooses_the_limit_up_to_the_cap_of_the_plan(shop):
+    _, minted = await shop.poll(await shop.approved(LINKS, rate_limit=5000))
+    assert minted.credential.rate_limit == 300
+    assert minted.credential.scopes == LINKS
+
+
+async def test_the_key_may_carry_scopes_the_requester_lacks(shop):
+    _, minted = await shop.poll(await shop.approved(LINKS))
+    assert Scope.WRITE_LINKS in minted.credential.scopes
+
+
+async def test_a_link_is_used_up_by_the_first_decision(shop):
+    filed, owner = await shop.file(), await shop.person(Role.OWNER)
+    await shop.house.approvals.decide(filed.token, owner, approve=True)
+    assert (await shop.house.approvals.view_request(filed.token, owner)).status is RequestStatus.APPROVED
+    with pytest.raises(Conflict):
+        await shop.house.approvals.decide(filed.token, owner, approve=False)
+
+
+async def test_what_waits_is_listed(shop):
+    filed = [await shop.file(name=f"Bot {number}") for number in range(3)]
+    await shop.house.approvals.decide(filed[1].token, await shop.person(Role.OWNER), approve=False)
+    waiting = await shop.house.store.pending(shop.workspace.id)
+    assert [one.name for one in waiting] == ["Bot 0", "Bot 2"]
+
+
+def once(key="k1", content=None):
+    return Once(key, "POST", "/v1/keys/requests", content or {"name": "Campaign bot"})
+
+
+async def test_an_identical_retry_gets_the_first_answer_again(shop, clock):
+    first = await shop.file(once=once())
+    clock.advance(hours=23)
+    again = await shop.file(once=once(content={"name": "Campaign bot"}))
+    assert (again.request, again.token, again.replayed) == (first.request, first.token, True)
+    assert not first.replayed
+    owner = await shop.person(Role.OWNER)
+    assert (await shop.house.approvals.view_request(again.token, owner)).request.id == first.request.id
+
+
+async def test_other_content_another_key_and_a_day_later_are_new_requests(shop, clock):
+    first = await shop.file(once=once())
+    others = [await shop.file(once=once("k2")), await shop.file(once=once(content={"name": "Other"}))]
+    shop.filer = new_id()
+    others.append(await shop.file(once=once()))
+    assert not any(other.replayed or other.token == first.token for other in others)
+    clock.advance(hours=24)
+    assert not (await shop.file(once=once())).replayed
+
+
+async def test_a_long_idempotency_key_is_refused(shop):
+    with pytest.raises(BadRequest) as caught:
+        await shop.file(once=once("x" * 256))
+    assert caught.value.code == "invalid_idempotency_key"
+
+
+@pytest.fixture
+async def shops(houses):
+    """The same shop seen by two processes."""
+    one, other = houses
+    founded = await one.found()
+    return Shop(one, founded), Shop(other, founded)
+
+
+async def test_of_20_parallel_approvals_one_decides(shops):
+    one, other = shops
+    filed, owner = await one.file(), await one.person(Role.OWNER)
+    outcomes = await asyncio.gather(
+        *(
+            shop.house.approvals.decide(filed.token, owner, approve=approve)
+            for shop, approve in [(one, True), (other, False)] * 10
+        ),
+        return_exceptions=True,
+    )
+    decided = [outcome for outcome in outcomes if not isinstance(outcome, Conflict)]
+    assert len(decided) == 1
+    assert (await one.poll(filed.request))[0].decided_at == decided[0].decided_at
+
+
+async def test_of_20_parallel_polls_one_has_the_key(shops):
+    one, other = shops
+    request = await one.approved()
+    polled = await asyncio.gather(*(shop.poll(request) for shop in (one, other) * 10))
+    minted = [key for _, key in polled if key is not None]
+    assert len(minted) == 1
+    named = [c for c in await one.house.store.keys(one.workspace.id) if c.kind == "named"]
+    assert named == [minted[0].credential]
+    assert {request.status for request, _ in polled} == {RequestStatus.COLLECTED}
+
+
+async def test_of_50_parallel_retries_one_is_filed(shops):
+    one, other = shops
+    filed = await asyncio.gather(*(shop.file(once=once()) for shop in (one, other) * 25))
+    assert len({each.token for each in filed}) == 1
+    assert sum(not each.replayed for each in filed) == 1
+    assert len(await one.house.store.pending(one.workspace.id)) == 1
+
+
+async def test_a_collected_key_works_at_once_though_it_was_refused_before(shop, house):
+    await house.admission.admit("key", {"authorization": f"Bearer {(await named(shop)).secret}"})
+    _, minted = await shop.poll(await shop.approved())
+    asker = await house.admission.admit("key", {"authorization": f"Bearer {minted.secret}"})
+    assert asker.credential == minted.credential
+
+
+async def named(shop):
+    return await mint_key(shop.house.store, shop.workspace, shop.house.clock(), name="Reader")
