@@ -3,7 +3,7 @@
 import logging
 import re
 import sys
-from typing import Final
+from typing import Final, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -12,8 +12,12 @@ SECRET: Final = re.compile(r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_)
 ADDRESS: Final = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|\b(?:\d{1,3}\.){3}\d{1,3}\b")
 
 
-def write_logs() -> None:
-    """Send every log record of the process through one formatter that redacts."""
+def write_logs(stream: TextIO | None = None) -> None:
+    """Send every log record of the process through one formatter that redacts.
+
+    Args:
+        stream: where the lines go; None for standard error.
+    """
     shared: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -24,7 +28,7 @@ def write_logs() -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
