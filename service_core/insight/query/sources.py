@@ -10,11 +10,10 @@ from typing import Final, Protocol
 
 from service_core.access.model import Workspace
 from service_core.insight.attribution.model import Models
-from service_core.insight.freshness import data_through
+from service_core.insight.freshness import Queue, data_through
 from service_core.insight.measures import Relation
 from service_core.insight.ports import Aggregate, Aggregates, Grid, Paths
 from service_core.insight.query.fitted import FittedCredits
-from service_core.intake.ports import IngestQueue
 from service_core.kernel.reading import Reason
 
 
@@ -63,7 +62,7 @@ class EventSource:
 
     events: Aggregates
     paths: Paths
-    queue: IngestQueue
+    queue: Queue
     models: Models
 
     @property

@@ -1,0 +1,77 @@
+"""The golden value of a metric: a story is told, the metric is asked for as an endpoint asks."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.extension import load
+from service_core.insight.attribution.model import Models
+from service_core.insight.catalog import Catalog, Metric
+from service_core.insight.ports import Credit, Weighting
+from service_core.insight.query.formula import rounded
+from service_core.insight.query.question import Question
+from service_core.insight.query.questions import Questions
+from service_core.insight.query.sources import EventSource
+from service_core.intake.ports import QueueState
+from service_core.kernel.operations import Scope
+from service_core.kernel.ranges import Range, Span
+from service_core.testing.story import Story
+
+CURRENCY: Final = "USD"
+CREDIT: Final = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
+"""How metrics of credits are asked: by the rule a new workspace follows."""
+
+
+async def value_of(metric: Metric, story: Story, span: Span, *, zone: str = "UTC") -> float | None:
+    """What an answer shows for a metric over a story: rounded, in major units of US dollars.
+
+    Args:
+        metric: of any catalog; it need not be installed.
+        story: what happened.
+        span: the range; it has passed.
+        zone: the wall clock of days and of trailing days.
+    """
+    store = load().open("events", "memory://", folder=Path())
+    await store.append(story.events)
+    questions = Questions(Catalog({metric.id: metric}), (EventSource(store, store, _UpToDate(), Models()),))
+    asked = Range(span, ZoneInfo(zone), span.end)
+    question = Question((metric.id,), asked, credit=CREDIT, usual_credit=CREDIT)
+    (row,) = (await questions.ask(_caller(story, asked), question)).rows
+    return rounded(row.readings[0], metric, CURRENCY)
+
+
+class _UpToDate:
+    """The state of a queue in which nothing waits."""
+
+    async def state(self) -> QueueState:
+        """Empty."""
+        return QueueState(0, None)
+
+
+def _caller(story: Story, asked: Range) -> Caller:
+    workspace = Workspace(
+        id=story.workspace_id,
+        public_id="story",
+        name="Story",
+        domain=None,
+        timezone=asked.zone.key,
+        currency=CURRENCY,
+        plan="unlimited",
+        active=True,
+        created_at=asked.span.start,
+        secret=b"story",
+    )
+    credential = Credential(
+        id=UUID(int=0),
+        workspace_id=workspace.id,
+        kind=CredentialKind.AGENT,
+        name="Story",
+        scopes=frozenset({Scope.READ}),
+        rate_limit=1,
+        hint="",
+        created_at=asked.span.start,
+    )
+    return Caller(workspace, credential, asked.now)
