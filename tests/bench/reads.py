@@ -1,0 +1,276 @@
+"""Reads of the embedded event store against hand-written SQL for the same answer, in one run.
+
+    python tests/bench/reads.py 1000000 --folder /tmp/bench
+
+A seeded history is written straight into the file by SQL; one workspace holds 30 % of it. Each
+question is asked of the store (plan, compile, run, values) and, as the best SQL found by hand, of the
+engine; rounds are interleaved and medians compared. A file that is there already is used again.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+from uuid import UUID
+
+from history import WORKSPACE, build
+from rich.console import Console
+from rich.table import Table
+
+from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.settings import DuckSettings
+from service_core.plugin import (
+    Aggregate,
+    Buckets,
+    CohortPlan,
+    ConversionSet,
+    Credit,
+    EventPage,
+    FunnelPlan,
+    Op,
+    PeoplePage,
+    Predicate,
+    Relation,
+    Scan,
+    Sort,
+    Span,
+    Unit,
+    Weighting,
+    count,
+    distinct,
+    total,
+)
+
+END = datetime(2026, 7, 1, tzinfo=UTC)
+EVENTS, SESSIONS, CREDITS = Relation.EVENTS, Relation.SESSIONS, Relation.CREDITS
+VIEWS = Predicate("event_name", Op.IN, ("$pageview", "page_view", "pageview"))
+NAMES = frozenset({"purchase", "signup"})
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of the store, the same in hand-written SQL, and how close they have to be."""
+
+    name: str
+    ask: Callable[[DuckEvents, Scan], Awaitable[Any]]
+    hand: str
+    target: float
+    values: list[Any] = field(default_factory=list)
+
+
+def scan(days: int, *filters: Predicate) -> Scan:
+    """The last days of the large workspace."""
+    span = Span(END - timedelta(days=days), END)
+    return Scan(UUID(WORKSPACE), span, "USD", "UTC", ConversionSet(NAMES), filters)
+
+
+def buckets(days: int, unit: Unit, size: int = 1) -> Buckets:
+    """Equal buckets over the last days."""
+    starts = tuple(END - timedelta(days=days - i) for i in range(0, days, size))
+    return Buckets(unit, starts, starts[-1] + timedelta(days=size))
+
+
+def aggregate(*measures: Any, **fields: Any) -> Callable[[DuckEvents, Scan], Awaitable[Any]]:
+    """A question of totals, a series or a breakdown."""
+    return lambda store, of: store.aggregate(Aggregate(of, measures, **fields))
+
+
+def questions(days: int) -> list[Question]:
+    """What is compared, over the last days."""
+    where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
+        AND timestamp >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
+    views = "event_name IN ('$pageview', 'page_view', 'pageview')"
+    day = (
+        f"(epoch_us(timestamp) - epoch_us(TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}')) // 86400000000"
+    )
+    week = day.replace("86400000000", "604800000000")
+    own = f"SELECT * FROM sessions WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot"
+    totals = (count(EVENTS, VIEWS), distinct("visitor_id", EVENTS), distinct("session", EVENTS))
+    counted = f"count(*) FILTER ({views}), count(DISTINCT visitor_no), count(DISTINCT session_no)"
+    top = {"order": (Sort("m0"),), "limit": 20}
+    steps = tuple(frozenset({name}) for name in ("page_view", "add_to_cart", "purchase"))
+    last = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
+    return [
+        Question("totals", aggregate(*totals), f"SELECT {counted} FROM events WHERE {where}", 1.10),
+        Question(
+            "daily series",
+            aggregate(*totals, buckets=buckets(days, Unit.DAY)),
+            f"SELECT {day} AS b, {counted} FROM events WHERE {where} GROUP BY 1 ORDER BY 1",
+            1.10,
+        ),
+        Question(
+            "top referrers",
+            aggregate(distinct("visitor_id", EVENTS), dimensions=({EVENTS: "entry.referrer_host"},), **top),
+            f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
+                  SELECT s.entry_referrer_host AS d, count(DISTINCT e.visitor_no) AS n
+                  FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN ({own}) s USING (session_no) GROUP BY 1)
+                ORDER BY n DESC, d LIMIT 20""",
+            1.10,
+        ),
+        Question(
+            "top pages",
+            aggregate(count(EVENTS, VIEWS), dimensions=({EVENTS: "page_path"},), **top),
+            f"""SELECT *, count(*) OVER (), sum(n) OVER () FROM (
+                  SELECT page_path AS d, count(*) AS n FROM events WHERE {where} AND {views} GROUP BY 1)
+                ORDER BY n DESC, d LIMIT 20""",
+            1.10,
+        ),
+        Question(
+            "persons",
+            aggregate(distinct("person", EVENTS)),
+            f"""SELECT count(DISTINCT coalesce(strong_no, owner, visitor_no)) FROM (
+                  SELECT e.visitor_no, e.strong_no, o.strong_no AS owner
+                  FROM (SELECT visitor_no, strong_no FROM events WHERE {where} GROUP BY ALL) e
+                  LEFT JOIN (SELECT visitor_no, strong_no FROM owners WHERE year(since) = 1) o USING (visitor_no))""",
+            2.0,
+        ),
+        Question(
+            "page of 100 at 5000",
+            lambda store, of: store.page(EventPage(of, 100, 5000, total=True)),
+            f"""SELECT * FROM events WHERE {where} AND (timestamp, seq) IN (
+                  SELECT (timestamp, seq) FROM events WHERE {where}
+                  ORDER BY timestamp DESC, seq DESC LIMIT 101 OFFSET 5000)
+                ORDER BY timestamp DESC, seq DESC""",
+            1.2,
+        ),
+        Question(
+            "weekly retention",
+            lambda store, of: store.cohorts(
+                CohortPlan(of, buckets(days, Unit.WEEK, 7), buckets(days, Unit.WEEK, 7))
+            ),
+            f"""WITH p AS (SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, timestamp
+                  FROM (SELECT * FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot) e
+                  LEFT JOIN owners o ON o.visitor_no = e.visitor_no
+                    AND e.timestamp >= o.since AND e.timestamp < o.until),
+                f AS (SELECT p, min(timestamp) AS first FROM p GROUP BY 1
+                  HAVING first >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}'),
+                a AS (SELECT DISTINCT p, {week} AS b FROM p
+                  WHERE timestamp >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}')
+                SELECT {week.replace("timestamp)", "first)")} AS c, b, count(*) FROM a JOIN f USING (p) GROUP BY ALL""",
+            1.4,
+        ),
+        Question(
+            "funnel of 3 steps",
+            lambda store, of: store.funnel(FunnelPlan(of, steps, timedelta(days=14), END)),
+            f"""WITH e AS (SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS u, epoch_us(timestamp) AS t, event_name
+                  FROM (SELECT * FROM events WHERE {where} AND event_name IN ('page_view', 'add_to_cart', 'purchase')) e
+                  LEFT JOIN owners o ON o.visitor_no = e.visitor_no
+                    AND e.timestamp >= o.since AND e.timestamp < o.until),
+                a AS (SELECT u, t FROM e WHERE event_name = 'page_view'),
+                b AS (SELECT u, t FROM e WHERE event_name = 'add_to_cart'),
+                c AS (SELECT u, t FROM e WHERE event_name = 'purchase'),
+                w AS (SELECT a.u, a.t AS t0, b.t AS t1, c.t AS t2 FROM a ASOF LEFT JOIN b ON a.u = b.u AND a.t < b.t
+                  ASOF LEFT JOIN c ON a.u = c.u AND b.t < c.t),
+                d AS (SELECT u, t0, t1, t2, 1 + coalesce(t1 <= t0 + 1209600000000, false)::INT
+                  + coalesce(t2 <= t0 + 1209600000000, false)::INT AS depth FROM w
+                  QUALIFY row_number() OVER (PARTITION BY u ORDER BY depth DESC, t0) = 1)
+                SELECT count(*), count(*) FILTER (depth > 1), median(t1 - t0) FILTER (depth > 1), avg(t1 - t0) FILTER (depth > 1),
+                  count(*) FILTER (depth > 2), median(t2 - t1) FILTER (depth > 2), avg(t2 - t1) FILTER (depth > 2) FROM d""",
+            1.5,
+        ),
+        Question(
+            "last non-direct touch",
+            aggregate(
+                *(total("credit", CREDITS), total("amount", CREDITS)),
+                dimensions=({CREDITS: "touch.utm_campaign"},),
+                credit=last,
+                **top,
+            ),
+            attribution(where),
+            1.10,
+        ),
+        Question(
+            "page of persons",
+            lambda store, of: store.people(PeoplePage(of, 50, 0, "last_seen")),
+            f"""SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, max(timestamp) AS t, count(*), count(DISTINCT session_no)
+                FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN owners o ON o.visitor_no = e.visitor_no
+                  AND e.timestamp >= o.since AND e.timestamp < o.until
+                GROUP BY 1 ORDER BY 2 DESC LIMIT 50""",
+            0,
+        ),
+    ]
+
+
+def attribution(where: str) -> str:
+    """Last non-direct touch within 30 days by campaign, with the touches worked out from the candidates."""
+    return f"""
+    WITH c AS (
+      SELECT coalesce(c.strong_no, o.strong_no, c.visitor_no) AS p, c.timestamp AS moment, c.seq, c.session_no, utm_campaign,
+        own_channel, coalesce(own_channel, 'direct') AS channel, campaign_in_url, coalesce(utm_source, utm_campaign, click_id) IS NOT NULL AS m,
+        [utm_source, utm_medium, utm_campaign, utm_term, utm_content, utm_id, click_id, click_id_type, lyr] AS k,
+        [own_channel, own_source, own_medium, utm_campaign, utm_content, utm_term, click_id, lyr] AS same
+      FROM candidates c LEFT JOIN owners o ON o.visitor_no = c.visitor_no AND c.timestamp >= o.since AND c.timestamp < o.until
+      WHERE c.workspace_id = '{WORKSPACE}'),
+    t AS (
+      SELECT *, lag(k) OVER (PARTITION BY p, m ORDER BY moment, seq) AS before, row_number() OVER (PARTITION BY session_no ORDER BY moment, seq) AS place
+      FROM c),
+    v AS (
+      SELECT p, moment, seq, utm_campaign, channel = 'direct' AS direct FROM t
+      WHERE NOT (m AND coalesce(before = k, false) AND NOT campaign_in_url) AND (own_channel IS NOT NULL OR place = 1)
+      QUALIFY same IS DISTINCT FROM lag(same) OVER (PARTITION BY session_no ORDER BY moment, seq)),
+    u AS (
+      SELECT seq AS unit, timestamp AS moment, coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, abs(revenue) AS amount
+      FROM (SELECT * FROM events WHERE {where} AND (revenue > 0 OR event_name IN ('purchase', 'signup'))) e
+      LEFT JOIN owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
+    x AS (
+      SELECT u.unit, u.amount, v.utm_campaign, v.p AS hit FROM u
+      LEFT JOIN v ON v.p = u.p AND v.moment <= u.moment AND v.moment >= u.moment - INTERVAL 30 DAYS
+      QUALIFY row_number() OVER (PARTITION BY unit ORDER BY direct, v.moment DESC, v.seq DESC) = 1)
+    SELECT utm_campaign, count(*) * 1000000 AS n, sum(amount), count(*) OVER () FROM x GROUP BY 1 ORDER BY n DESC LIMIT 20
+    """
+
+
+async def compare(store: DuckEvents, days: int, rounds: int, console: Console) -> None:
+    """Ask every question in rounds, and show the medians."""
+    table = Table("question", "store ms", "hand ms", "ratio", "target", title=f"last {days} days")
+    hand = store._engine.cursor()
+    of = scan(days)
+    for question in questions(days):
+        mine, theirs = [], []
+        for _ in range(rounds):
+            started = time.perf_counter()
+            await question.ask(store, of)
+            mine.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            hand.execute(question.hand).fetchall()
+            theirs.append(time.perf_counter() - started)
+        a, b = median(mine) * 1000, median(theirs) * 1000
+        goal = f"{question.target:.2f} + 10 ms" if question.target else "-"
+        held = not question.target or a <= b * question.target + 10
+        table.add_row(
+            question.name, f"{a:.1f}", f"{b:.1f}", f"{a / b:.2f}", goal, style="" if held else "bold"
+        )
+    console.print(table)
+
+
+async def main(rows: int, folder: Path, rounds: int) -> None:
+    """Build what is missing, and compare."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"events_{rows}.db"
+    fresh = not path.exists()
+    store = DuckEvents(
+        DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
+    )
+    await store.start()
+    console = Console()
+    if fresh:
+        started = time.perf_counter()
+        await build(store, rows, END)
+        console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
+    for days in (30, 90, 365):
+        await compare(store, days, rounds, console)
+    await store.aclose()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("--folder", type=Path, default=Path("bench"))
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    asyncio.run(main(given.rows, given.folder, given.rounds))
