@@ -1,6 +1,8 @@
 """Contract 2.2, 7, 12 and 14 through the door: what each credential may spend, and what it gets."""
 
 import asyncio
+import logging
+import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -10,6 +12,7 @@ import pytest
 from hosts.composition.compose import compose
 from service_core.access.keys import found_workspace, mint_key, revoke_key
 from service_core.access.members.model import Account, Member
+from service_core.access.members.sign_in import Doorkeeper
 from service_core.access.model import Grant
 from service_core.access.ports import LimiterDown
 from service_core.access.requests.decide import Approvals
@@ -370,3 +373,61 @@ async def test_a_notice_of_nobody_is_refused(world):
 async def test_the_description_names_the_credentials_of_each_route(world, path, method, schemes):
     document = (await world.ask("GET", "/openapi.json")).json
     assert document["paths"][path][method].get("security") == schemes
+
+
+async def shown_once(world, capfd):
+    """Every kind of secret, each from the one place that shows it."""
+    taken = (
+        await world.ask("POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}})
+    ).json
+    signup_id = UUID(taken["signup_id"])
+    await world.service.part(Cashier).receive(world.service.ports.checkout.confirm(signup_id, world.now))
+    welcome = await world.service.part(Welcome).renew(signup_id)
+    await world.service.part(Welcome).decide(welcome, approve=True)
+    path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
+    collected = (await world.ask("GET", path, taken["signup_secret"])).json["key"]
+    link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
+    session = await world.service.part(Doorkeeper).choose_password(link, "planted password")
+    token = await world.token()
+    body = {"name": "x", "scopes": ["service:read"]}
+    filed = await world.ask(
+        "POST", "/v1/keys/requests", token, body, idempotency_key="planted-idempotency-key"
+    )
+    approval = filed.json["approval_url"].rpartition("=")[2]
+    exchanged = (await world.exchange(token)).json["key"]
+    keys = {"agent": world.agent, "write": world.founded.write_key.secret}
+    return keys | {
+        "signup": taken["signup_secret"], "welcome": welcome, "collected": collected, "link": link,
+        "password": "planted password", "session": session.secret, "token": token, "approval": approval,
+        "exchanged": exchanged, "idempotency": "planted-idempotency-key",
+    }  # fmt: skip
+
+
+async def test_no_secret_is_in_the_store_the_log_or_a_later_answer(world, tmp_path, capfd, caplog):
+    with caplog.at_level(logging.DEBUG):
+        secrets = await shown_once(world, capfd)
+        asked = [
+            await world.ask("GET", path, token)
+            for path in (
+                "/v1/workspace",
+                "/v1/usage",
+                "/openapi.json",
+                f"/v1/keys/requests/{new_id()}",
+                "/v1/nothing",
+            )
+            for token in (
+                secrets["agent"],
+                secrets["collected"],
+                secrets["signup"],
+                secrets["token"],
+                "wrong",
+                None,
+            )
+        ]
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert digest(secrets["collected"]).encode() in kept
+    written = capfd.readouterr()
+    said = repr([answer.json for answer in asked]) + caplog.text + written.out + written.err
+    for name, secret in secrets.items():
+        assert secret.encode() not in kept, name
+        assert secret not in said, name

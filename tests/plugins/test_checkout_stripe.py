@@ -1,0 +1,363 @@
+"""Stripe Checkout against a local server that speaks Stripe's wire format; the client is the real one."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import logging
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from plugins import checkout_stripe
+from service_core.access.mail import MailDown
+from service_core.access.signup.apply import Application, Reception
+from service_core.access.signup.model import CheckoutDown, Forged, Notice, Order, PaymentState
+from service_core.access.signup.ports import By
+from service_core.access.signup.settle import Cashier
+from service_core.access.windows import FixedWindows
+from service_core.extension import load
+from service_core.kernel.errors import Forbidden, StartupError
+from service_core.kernel.ids import new_id
+from service_core.testing.access_store import MemoryAccess
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+KEY, SIGNING = "sk_test_planted_key", "whsec_planted_secret"
+REGISTRY = load([("checkout_stripe", checkout_stripe)], discover=False)
+
+
+class Stripe(BaseHTTPRequestHandler):
+    """Enough of api.stripe.com: sessions are made and read, form-encoded in and JSON out."""
+
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        form = {name: values[-1] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
+        account = self.server.account
+        account.calls.append(("POST", self.path, form, dict(self.headers)))
+        if not self._known():
+            return
+        repeated = account.once.get(self.headers["Idempotency-Key"])
+        session = repeated or account.create(form)
+        account.once[self.headers["Idempotency-Key"]] = session
+        self._answer(200, session)
+
+    def do_GET(self):
+        parts = urlsplit(self.path)
+        self.server.account.calls.append(("GET", self.path, parse_qs(parts.query), dict(self.headers)))
+        session = self.server.account.sessions.get(parts.path.rpartition("/")[2])
+        if not self._known():
+            return
+        if session is None:
+            self._answer(404, {"error": {"type": "invalid_request_error", "message": "No such session"}})
+        else:
+            self._answer(200, session)
+
+    def _known(self):
+        account = self.server.account
+        if account.down:
+            self._answer(503, {"error": {"type": "api_error", "message": "down"}})
+        elif self.headers["Authorization"] != f"Bearer {KEY}":
+            self._answer(401, {"error": {"type": "invalid_request_error", "message": f"Invalid: {KEY}"}})
+        else:
+            return True
+        return False
+
+    def _answer(self, status, content):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Stripe-Should-Retry", "false")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Account:
+    """What Stripe remembers."""
+
+    def __init__(self):
+        self.sessions, self.once, self.calls, self.down = {}, {}, [], False
+
+    def create(self, form):
+        session_id = f"cs_test_{len(self.sessions) + 1}"
+        price = {"id": form["line_items[0][price]"], "object": "price"}
+        item = {"id": "li_1", "object": "item", "quantity": 1, "price": price}
+        self.sessions[session_id] = {
+            "id": session_id,
+            "object": "checkout.session",
+            "status": "open",
+            "payment_status": "unpaid",
+            "client_reference_id": form["client_reference_id"],
+            "metadata": {"plan": form["metadata[plan]"]},
+            "url": f"https://checkout.stripe.com/c/pay/{session_id}",
+            "line_items": {"object": "list", "data": [item], "has_more": False, "url": "/v1/line_items"},
+        }
+        return self.sessions[session_id]
+
+    def change(self, session_id, **fields):
+        self.sessions[session_id] |= fields
+
+    def event(self, session_id, kind="checkout.session.completed", **more):
+        session = {name: value for name, value in self.sessions[session_id].items() if name != "line_items"}
+        return {"id": "evt_1", "object": "event", "type": kind, "data": {"object": session}, **more}
+
+
+def signed(content, at=NOW, secret=SIGNING, received=None):
+    body = json.dumps(content).encode()
+    stamp = int(at.timestamp())
+    mark = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+    return Notice(body, {"stripe-signature": f"t={stamp},v1={mark}"}, received or at)
+
+
+@contextmanager
+def serving(account):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Stripe)
+    server.account, server.daemon_threads = account, True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def account():
+    return Account()
+
+
+def opened(port, folder, key=KEY):
+    url = (
+        f"stripe://:{key}@127.0.0.1:{port}?tls=false&webhook_secret={SIGNING}"
+        "&starter=price_starter&growth=price_growth&seconds=5"
+    )
+    return REGISTRY.open("checkout", url, folder=folder)
+
+
+@pytest.fixture
+def checkout(account, tmp_path):
+    with serving(account) as port:
+        yield opened(port, tmp_path)
+
+
+def order(plan="growth", return_url="https://app.example/welcome?token=t"):
+    return Order(
+        signup_id=new_id(),
+        email="ann@example.com",
+        plan=plan,
+        expires_at=NOW + timedelta(days=7),
+        page_url="https://app.example/checkout/1",
+        return_url=return_url,
+        cancel_url="https://app.example/checkout/canceled",
+    )
+
+
+async def placed(account, checkout, **fields):
+    wanted = order()
+    got = await checkout.place(wanted)
+    account.change(got.order, **fields)
+    return wanted, got
+
+
+PAID = {"status": "complete", "payment_status": "paid"}
+
+
+async def test_an_order_is_a_subscription_session_with_the_price_of_its_plan(account, checkout):
+    wanted = order()
+    got = await checkout.place(wanted)
+    assert (got.order, got.url) == ("cs_test_1", "https://checkout.stripe.com/c/pay/cs_test_1")
+    _, path, form, headers = account.calls[0]
+    assert path == "/v1/checkout/sessions"
+    assert form == {
+        "mode": "subscription",
+        "line_items[0][price]": "price_growth",
+        "line_items[0][quantity]": "1",
+        "customer_email": "ann@example.com",
+        "client_reference_id": str(wanted.signup_id),
+        "metadata[plan]": "growth",
+        "success_url": wanted.return_url,
+        "cancel_url": wanted.cancel_url,
+    }
+    assert str(wanted.signup_id) in headers["Idempotency-Key"]
+
+
+async def test_the_same_order_twice_is_one_session(account, checkout):
+    wanted = order()
+    assert await checkout.place(wanted) == await checkout.place(wanted)
+    assert await checkout.place(replace(wanted, return_url="https://app.example/welcome?token=u"))
+    assert len(account.sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({}, PaymentState.OPEN),
+        (PAID, PaymentState.PAID),
+        ({"status": "complete", "payment_status": "no_payment_required"}, PaymentState.PAID),
+        ({"status": "complete", "payment_status": "unpaid"}, PaymentState.OPEN),
+        ({"status": "expired"}, PaymentState.CANCELED),
+        ({**PAID, "line_items": {"object": "list", "data": []}}, PaymentState.OPEN),
+        ({**PAID, "metadata": {"plan": "starter"}}, PaymentState.OPEN),
+        ({**PAID, "metadata": {}}, PaymentState.OPEN),
+    ],
+)
+async def test_what_a_session_says_when_it_is_looked_at(account, checkout, fields, state):
+    wanted, got = await placed(account, checkout, **fields)
+    payment = await checkout.look(got.order)
+    assert (payment.signup_id, payment.order, payment.state) == (wanted.signup_id, got.order, state)
+    assert account.calls[-1][2] == {"expand[0]": ["line_items"]}
+
+
+async def test_a_signed_webhook_is_believed_as_far_as_the_api_confirms_it(account, checkout):
+    wanted, got = await placed(account, checkout)
+    assert (await checkout.receive(signed(account.event(got.order)))).state is PaymentState.OPEN
+    account.change(got.order, **PAID)
+    payment = await checkout.receive(signed(account.event(got.order)))
+    assert (payment.signup_id, payment.state) == (wanted.signup_id, PaymentState.PAID)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda notice: replace(notice, headers={}),
+        lambda notice: replace(notice, headers={"stripe-signature": "t=now,v1=x"}),
+        lambda notice: replace(notice, headers={"stripe-signature": "v1=x"}),
+        lambda notice: replace(notice, body=notice.body.replace(b"open", b"paid")),
+        lambda notice: replace(notice, body=b"\xff"),
+        lambda notice: replace(notice, received_at=NOW + timedelta(seconds=301)),
+        lambda notice: replace(notice, received_at=NOW - timedelta(seconds=301)),
+    ],
+    ids=["unsigned", "nonsense", "no time", "altered", "no text", "too old", "from the future"],
+)
+async def test_a_forged_webhook_is_refused_before_anything_is_asked(account, checkout, forge):
+    _, got = await placed(account, checkout)
+    asked = len(account.calls)
+    with pytest.raises(Forged):
+        await checkout.receive(forge(signed(account.event(got.order))))
+    assert len(account.calls) == asked
+
+
+async def test_a_webhook_with_another_secret_is_refused_and_one_of_300_seconds_is_not(account, checkout):
+    _, got = await placed(account, checkout)
+    with pytest.raises(Forged):
+        await checkout.receive(signed(account.event(got.order), secret="whsec_other"))
+    assert await checkout.receive(signed(account.event(got.order), received=NOW + timedelta(seconds=300)))
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda event: event | {"type": "invoice.paid"},
+        lambda event: event | {"account": "acct_other"},
+        lambda event: event | {"data": {"object": {"id": "cs_x", "client_reference_id": None}}},
+        lambda _: [],
+    ],
+    ids=["another event", "another account", "another checkout", "no event"],
+)
+async def test_a_webhook_of_no_concern_is_taken_and_nothing_is_asked(account, checkout, alter):
+    _, got = await placed(account, checkout, **PAID)
+    asked = len(account.calls)
+    assert await checkout.receive(signed(alter(account.event(got.order)))) is None
+    assert len(account.calls) == asked
+
+
+async def test_what_stripe_does_not_answer_is_unknown_and_no_secret_is_repeated(account, checkout, tmp_path):
+    _, got = await placed(account, checkout)
+    account.down = True
+    for call in (
+        checkout.look(got.order),
+        checkout.place(order()),
+        checkout.receive(signed(account.event(got.order))),
+    ):
+        with pytest.raises(CheckoutDown) as caught:
+            await call
+        assert KEY not in str(caught.value)
+    account.down = False
+    with pytest.raises(CheckoutDown):
+        await checkout.look("cs_test_unknown")
+    with serving(account) as port:
+        with pytest.raises(CheckoutDown) as caught:
+            await opened(port, tmp_path, key="sk_wrong").look(got.order)
+        assert KEY not in str(caught.value)
+
+
+async def test_a_plan_without_a_price_is_not_sold(checkout):
+    with pytest.raises(CheckoutDown, match="scale"):
+        await checkout.place(order("scale"))
+
+
+@pytest.mark.parametrize(
+    "url", ["stripe://", "stripe://:sk@api.stripe.com", "stripe://api.stripe.com?webhook_secret=x"]
+)
+def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
+    with pytest.raises(StartupError):
+        REGISTRY.open("checkout", url, folder=tmp_path)
+
+
+class Silent:
+    async def send(self, message):
+        raise MailDown
+
+
+@pytest.fixture
+def till(checkout):
+    """Signups sold by this checkout."""
+    store, limiter = MemoryAccess(), FixedWindows(lambda: NOW)
+
+    class Limits:
+        async def spend(self, key, limit, window_seconds):
+            return limiter.spend(key, limit, window_seconds)
+
+    reception = Reception(
+        store,
+        checkout,
+        Silent(),
+        limiter=Limits(),
+        clock=lambda: NOW,
+        mode="checkout",
+        web_url="https://app.example",
+    )
+    cashier = Cashier(
+        store, checkout, store, Silent(), limiter=Limits(), clock=lambda: NOW, web_url="https://app.example"
+    )
+    return store, reception, cashier
+
+
+async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, till, caplog):
+    store, reception, cashier = till
+    with caplog.at_level(logging.DEBUG):
+        applied = await reception.apply(Application(email="ann@example.com", plan="growth"), "203.0.113.7")
+        signup = await store.find_signup(By.ID, applied.signup.id.hex)
+        account.change(signup.order, **PAID)
+        kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
+        told = await asyncio.gather(
+            *(cashier.receive(signed(account.event(signup.order, kinds[n % 2]))) for n in range(20)),
+            *(cashier.reconcile(signup) for _ in range(5)),
+        )
+        with pytest.raises(Forbidden):
+            await cashier.receive(signed(account.event(signup.order), secret="whsec_other"))
+    assert len(await store.workspaces()) == 1
+    assert sum(outcome is True for outcome in told) <= 1
+    assert (await store.workspaces())[0].plan == "growth"
+    assert KEY not in caplog.text
+    assert SIGNING not in caplog.text
+    assert "ann@example.com" not in caplog.text
+
+
+async def test_a_paid_session_of_another_price_makes_nothing(account, till):
+    store, reception, cashier = till
+    applied = await reception.apply(Application(email="ann@example.com", plan="growth"), None)
+    signup = await store.find_signup(By.ID, applied.signup.id.hex)
+    account.change(signup.order, **PAID, metadata={"plan": "starter"})
+    assert not await cashier.receive(signed(account.event(signup.order)))
+    assert await store.workspaces() == []

@@ -1,0 +1,23 @@
+"""Mail on the console goes to the standard error of the process, and to no log."""
+
+import logging
+
+from plugins import mail_console
+from service_core.access.mail import Message
+from service_core.extension import load
+
+
+async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):
+    mail = load([("console", mail_console)], discover=False).open("mail", "console://", folder=tmp_path)
+    with caplog.at_level(logging.DEBUG):
+        await mail.send(
+            Message("ann@example.com", "Choose your password", "https://app/password?token=secret")
+        )
+    printed = capsys.readouterr()
+    assert "To: ann@example.com\nSubject: Choose your password\n" in printed.err
+    assert "token=secret" in printed.err
+    assert (printed.out, caplog.text) == ("", "")
+
+
+def test_a_message_does_not_show_its_text():
+    assert "secret" not in repr(Message("ann@example.com", "Subject", "https://app/?token=secret"))

@@ -1,0 +1,113 @@
+"""Mail over SMTP, against a server that speaks enough of it."""
+
+import asyncio
+import base64
+from contextlib import asynccontextmanager
+from email import message_from_bytes
+from email.policy import default
+
+import pytest
+
+from plugins import mail_smtp
+from service_core.access.mail import MailDown, Message
+from service_core.extension import load
+from service_core.kernel.errors import StartupError
+
+REGISTRY = load([("smtp", mail_smtp)], discover=False)
+LETTER = Message(
+    "ann@example.com", "Einladung für Ann\nBcc: eve@example.com", "Grüße\nhttps://app/?token=t\n"
+)
+
+
+class Server:
+    """Takes letters; `refuse` is the answer to ``RCPT``."""
+
+    def __init__(self):
+        self.letters, self.logins, self.refuse, self.port = [], [], b"250 ok", 0
+
+    async def talk(self, reader, writer):
+        writer.write(b"220 test\r\n")
+        while line := await reader.readline():
+            verb = line.split()[0].upper().decode()
+            if verb == "EHLO":
+                writer.write(b"250-test\r\n250 AUTH PLAIN\r\n")
+            elif verb == "AUTH":
+                self.logins.append(base64.b64decode(line.split()[2]).decode())
+                writer.write(b"235 ok\r\n")
+            elif verb == "RCPT":
+                writer.write(self.refuse + b"\r\n")
+            elif verb == "DATA":
+                writer.write(b"354 go\r\n")
+                content = await reader.readuntil(b"\r\n.\r\n")
+                self.letters.append(message_from_bytes(content[:-3], policy=default))
+                writer.write(b"250 ok\r\n")
+            elif verb == "QUIT":
+                writer.write(b"221 bye\r\n")
+                break
+            else:
+                writer.write(b"250 ok\r\n")
+            await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def serving():
+    server = Server()
+    listener = await asyncio.start_server(server.talk, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
+    async with listener:
+        yield server
+
+
+def mail(folder, address, **options):
+    query = "&".join(
+        f"{k}={v}" for k, v in {"sender": "touchpoint@example.com", "security": "none", **options}.items()
+    )
+    return REGISTRY.open("mail", f"smtp://{address}?{query}", folder=folder)
+
+
+async def test_a_mail_arrives_as_it_was_written_and_a_subject_is_one_line(tmp_path):
+    async with serving() as server:
+        await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+    (letter,) = server.letters
+    assert (letter["From"], letter["To"]) == ("touchpoint@example.com", "ann@example.com")
+    assert letter["Subject"] == "Einladung für Ann Bcc: eve@example.com"
+    assert letter["Bcc"] is None
+    assert letter.get_content().replace("\r\n", "\n") == "Grüße\nhttps://app/?token=t\n"
+
+
+async def test_it_signs_in_with_percent_encoded_names(tmp_path):
+    async with serving() as server:
+        await mail(tmp_path, f"ann%40example.com:p%2Fw@127.0.0.1:{server.port}").send(LETTER)
+    assert server.logins == ["\0ann@example.com\0p/w"]
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+async def test_a_server_without_tls_gets_no_mail(tmp_path, security):
+    async with serving() as server:
+        with pytest.raises(MailDown):
+            await mail(tmp_path, f"127.0.0.1:{server.port}", security=security, seconds=2).send(LETTER)
+    assert server.letters == []
+
+
+async def test_a_server_that_refuses_or_is_away_is_said(tmp_path):
+    async with serving() as server:
+        server.refuse = b"550 no ann@example.com here"
+        with pytest.raises(MailDown) as caught:
+            await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+    assert "ann@example.com" not in str(caught.value)
+    with pytest.raises(MailDown):
+        await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+
+
+async def test_an_address_that_is_none_is_not_sent(tmp_path):
+    async with serving() as server:
+        with pytest.raises(MailDown):
+            await mail(tmp_path, f"127.0.0.1:{server.port}").send(Message("a\nb@example.com", "x", "y"))
+    assert server.letters == []
+
+
+@pytest.mark.parametrize("url", ["smtp://", "smtp://host", "smtp://host?sender=a@b.c&security=ssl"])
+def test_a_url_that_does_not_fit_stops_the_start(tmp_path, url):
+    with pytest.raises(StartupError):
+        REGISTRY.open("mail", url, folder=tmp_path)
