@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from hosts.composition.compose import Service, compose
+from hosts.composition.compose import compose
 from hosts.composition.load import load_settings
 from hosts.http.app import api_app
 from hosts.ingest.address import ClientAddress
@@ -19,14 +19,14 @@ from hosts.ingest.child import IngestChild
 from hosts.logs import write_logs
 from hosts.oauth.app import oauth
 from hosts.ownership import consumer_of
-from hosts.serving import bind, serve, stop_on_signals
+from hosts.serving import address_of, bind, serve, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.web.pages import pages
 from hosts.worker.consumer import consume, pipeline_of
 from hosts.worker.exports import KEEP_SECONDS, exporter_of, keep
 from hosts.worker.periodic import every
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Server
+from service_core.kernel.settings import Server, Settings
 
 MAINTAIN_SECONDS: Final = 60
 
@@ -52,18 +52,26 @@ def run(
     with consumer_of(file.parent) as alone:
         if not alone:
             raise StartupError(f"Another process serves {file.parent}. Stop it, or choose another folder.")
-        service = compose(settings, file.parent)
         listener = bind(api or settings.http.api)
-        run_loop(_serve(service, file, listener, ingest, server or settings.http.server))
+        http = settings.http.model_copy(update={"api": address_of(listener)})
+        settings = settings.model_copy(update={"http": http})
+        run_loop(_serve(settings, file, listener, ingest, server or settings.http.server))
 
 
 async def _serve(
-    service: Service, file: Path, listener: socket.socket, ingest: str | None, server: Server
+    settings: Settings, file: Path, listener: socket.socket, ingest: str | None, server: Server
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
+    # The ingest host comes up while this process still loads what answers questions.
+    starting = asyncio.create_task(IngestChild.start(file, listen=ingest, server=server))
+    try:
+        service = await asyncio.to_thread(compose, settings, file.parent)
+    except BaseException:
+        starting.cancel()  # the process ends with this one
+        raise
     async with service:
-        child = await IngestChild.start(file, listen=ingest, server=server)
+        child = await starting
         _announce(listener, child)
         addresses = ClientAddress(service.settings.ingest.trusted_proxies)
         shown = [pages(service, addresses), oauth(service, addresses)]
@@ -95,8 +103,5 @@ async def _keep(child: IngestChild, file: Path, server: Server, stop: asyncio.Ev
 
 def _announce(listener: socket.socket, child: IngestChild) -> None:
     """Say where the service listens; other programs read these two lines."""
-    host, port = listener.getsockname()[:2]
-    sys.stdout.write(
-        f"api http://{f'[{host}]' if ':' in host else host}:{port}\ningest http://{child.address}\n"
-    )
+    sys.stdout.write(f"api http://{address_of(listener)}\ningest http://{child.address}\n")
     sys.stdout.flush()

@@ -44,6 +44,12 @@ def bind(address: str) -> socket.socket:
         ) from None
 
 
+def address_of(listener: socket.socket) -> str:
+    """``HOST:PORT`` of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 async def serve(app: App, listener: socket.socket, server: Server, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain.
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import socket
 import sys
 from pathlib import Path
 from typing import Final
@@ -13,7 +12,7 @@ from hosts.guard import App
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.keys import WriteKeys
-from hosts.serving import bind, serve, stop_on_signals
+from hosts.serving import address_of, bind, serve, stop_on_signals
 from service_core.access.authenticate import Authenticator
 from service_core.extension import load
 from service_core.intake.track import RateLimit
@@ -53,7 +52,7 @@ async def run(config: Path, listen: str | None, server: Server | None, *, with_p
             await _stop_with_parent(shutdown)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: a full collection would stop every request to find that out
-        sys.stdout.write(f"{READY} {_address(listener)}\n")
+        sys.stdout.write(f"{READY} {address_of(listener)}\n")
         sys.stdout.flush()
         await serve(application(settings, ports), listener, server or settings.http.server, shutdown)
 
@@ -70,11 +69,6 @@ def application(settings: Settings, ports: Ports) -> App:
             addresses=ClientAddress(settings.ingest.trusted_proxies),
         )
     )
-
-
-def _address(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _stop_with_parent(shutdown: asyncio.Event) -> None:

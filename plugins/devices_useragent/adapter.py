@@ -4,7 +4,7 @@ Both matchers are linear in the length of the agent, whatever its text, and its 
 no user agent can hold the consumer up.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from ua_parser import Parser, Result
@@ -28,9 +28,16 @@ class UserAgents:
     """
 
     def __init__(self, remembered: int) -> None:
-        self._parser = Parser(Resolver(load_lazy_builtins()))
-        self._crawlers = Crawlers()
         self._describe = lru_cache(remembered)(self._read)
+
+    @cached_property
+    def _parser(self) -> Parser:
+        """Compiled with the first agent: a service that starts need not wait for it."""
+        return Parser(Resolver(load_lazy_builtins()))
+
+    @cached_property
+    def _crawlers(self) -> Crawlers:
+        return Crawlers()
 
     def describe(self, user_agent: str) -> Device:
         """Device and bot signs of a user agent; never fails, whatever was sent."""

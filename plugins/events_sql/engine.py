@@ -9,15 +9,17 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import duckdb
-import polars as pl
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.duckdb import DuckDialect
 from plugins.events_sql.statements import Statements
 from service_core.plugin import QueryTimeout, StartupError, StoreUnavailable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any]
@@ -46,11 +48,13 @@ class Reader:
             raise QueryTimeout
         return self._cursor.execute(text, values or []).fetchall()
 
-    def frame(self, statement: Statement) -> pl.DataFrame:
+    def frame(self, statement: Statement) -> "pl.DataFrame":
         """The answer as a data frame, taken over from the engine without a copy per value."""
         text, values = self._statements.render(statement)
         if self._stopped:
             raise QueryTimeout
+        import polars as pl  # noqa: PLC0415 - only files are written from frames
+
         return pl.DataFrame(self._cursor.sql(text, params=values))
 
     def keep(self, name: str, statement: Statement) -> None:

@@ -14,7 +14,6 @@ from sqlalchemy.schema import CreateTable
 from plugins.events_sql import caches
 from plugins.events_sql.dialects.duckdb import DuckDialect
 from plugins.events_sql.persons import EMAIL_MATCH, refresh_persons
-from plugins.events_sql.rows import stream
 from plugins.events_sql.tables import META
 from service_core.plugin import COLUMNS, Event
 
@@ -134,6 +133,8 @@ def create(cursor: duckdb.DuckDBPyConnection) -> None:
 
 def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
     """Store what is new of a batch, in one transaction; the number of new rows."""
+    from plugins.events_sql.batches import stream  # noqa: PLC0415 - see there
+
     cursor.register("batch", stream(events))
     cursor.execute("BEGIN")
     try:
