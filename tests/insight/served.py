@@ -15,7 +15,7 @@ from service_core.access.keys import mint_key
 from service_core.access.model import Workspace
 from service_core.access.rules import Rules
 from service_core.gateway.exchange import Request
-from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
+from service_core.kernel.settings import AttributionSettings, IngestSettings, Settings, StorageSettings
 from service_core.testing.story import Story
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -30,6 +30,7 @@ async def serving(store: str, folder: Path, registry=None):
     settings = Settings(
         storage=StorageSettings(events=STORES[store], workspace="sqlite:///workspace.db"),
         ingest=IngestSettings(queue="spool:///spool.db"),
+        attribution=AttributionSettings(floor=1),
     )
     served = Served()
     async with compose(
@@ -70,7 +71,11 @@ class Client:
 
     async def follows(self, rules):
         """The workspace has other rules from now on."""
-        self.workspace = replace(self.workspace, rules=rules)
+        await self.changes(rules=rules)
+
+    async def changes(self, **fields):
+        """The workspace is another from now on."""
+        self.workspace = replace(self.workspace, **fields)
         await self.service.ports.workspace.save_workspace(self.workspace)
 
     async def get(self, path, **parameters):

@@ -1,238 +1,183 @@
-"""What holds for every world, through the operations (semantics 23)."""
+"""What holds in every world, asked through the door on both stores (semantics 23)."""
 
-import asyncio
-import json
-from dataclasses import replace
-from random import Random
-
-import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from plugins.attribution_models.catalog import MODELS
-from plugins.events_memory.adapter import MemoryEvents
-from service_core.gateway.render import plain
-from service_core.insight.analytics_query import QueryRequest, post_query
-from service_core.insight.attribution.model import Models
-from service_core.insight.breakdowns import TrafficQuery, get_traffic
 from service_core.insight.catalog import Additivity, Catalog
 from service_core.insight.dimensions import DIMENSIONS
-from service_core.insight.metric_values import MetricsRequest, post_metrics
 from service_core.insight.metrics import METRICS
-from service_core.insight.overview import OverviewQuery, get_overview
 from service_core.insight.query.formula import atoms, leaf_of
-from service_core.insight.query.questions import Questions
-from service_core.insight.query.sources import NOT_CONNECTED, EventSource
-from service_core.intake.ports import QueueState
-from service_core.kernel.instants import wire
-from service_core.kernel.params import body_of, query_of
-from service_core.testing.generated import World, worlds
+from service_core.insight.query.sources import NOT_CONNECTED
+from service_core.testing.generated import worlds
+from tests.insight.living import generated, living
 
 CATALOG = Catalog.of(METRICS, DIMENSIONS)
 MEASURED = tuple(m.id for m in METRICS if not any(leaf_of(a).of in NOT_CONNECTED for a in atoms(m.measure)))
 ADDITIVE = tuple(id_ for id_ in MEASURED if CATALOG.metrics[id_].additivity is Additivity.ADDITIVE)
 GROUPS = ("utm_source", "country", "event_name", "new_vs_returning", "page_path", "channel")
-
-generated = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-class UpToDate:
-    async def state(self):
-        return QueueState(0, None)
-
-
-class Asking:
-    """The operations over one world; ``now`` is after its last event."""
-
-    def __init__(self, who, world: World):
-        workspace = replace(who.workspace, id=world.story.workspace_id, timezone=world.zone)
-        self.who = replace(who, workspace=workspace, now=world.span.end)
-        self.store = MemoryEvents()
-        self.models = Models.of(MODELS)
-        self.questions = Questions(CATALOG, (EventSource(self.store, self.store, UpToDate(), self.models),))
-        self.range = {"from": wire(world.span.start), "to": wire(world.span.end)}
-
-    async def query(self, **plan):
-        plan = {"date_range": self.range, **plan}
-        body = body_of(QueryRequest, orjson.dumps(plan), plan)
-        answer = await post_query(
-            body, who=self.who, questions=self.questions, models=self.models, log=self.store
-        )
-        return plain(answer)
-
-    async def values(self, *metrics):
-        request = {"metrics": list(metrics), "date_range": self.range}
-        body = body_of(MetricsRequest, orjson.dumps(request), request)
-        answer = await post_metrics(
-            body, who=self.who, questions=self.questions, models=self.models, log=self.store
-        )
-        return {value.id: value.value for value in answer.metrics}
-
-
-def asked(who, world, question):
-    """Ask about a world and give the answer."""
-
-    async def run():
-        asking = Asking(who, world)
-        await asking.store.append(world.story.events)
-        return await question(asking)
-
-    return asyncio.run(run())
-
-
-@pytest.fixture
-def of_world(who):
-    return lambda world, question: asked(who, world, question)
+ZONES = ("UTC", "Asia/Kathmandu", "Australia/Lord_Howe", "America/St_Johns")
 
 
 @generated
-@given(worlds(40))
-def test_visitors_never_exceed_sessions_nor_sessions_events_and_events_add_up(of_world, drawn):
-    async def question(asking):
-        return await asking.query(
-            metrics=["visitors", "sessions", "events", "pageviews", "custom_events"], interval="day"
-        )
-
-    answer = of_world(drawn[0], question)
+@given(drawn=worlds(40))
+async def test_visitors_never_exceed_sessions_nor_sessions_events_and_events_add_up(served, drawn):
+    asking = await living(served, drawn[0])
+    metrics = ["visitors", "sessions", "events", "pageviews", "custom_events"]
+    answer = await asking.query(metrics=metrics, interval="day")
     for row in (*answer["rows"], answer["totals"]):
         assert row["visitors"] <= row["sessions"] <= row["events"]
         assert row["pageviews"] + row["custom_events"] == row["events"]
 
 
 @generated
-@given(worlds(40), st.sampled_from(["hour", "day", "week", "month"]))
-def test_additive_metrics_of_buckets_add_up_to_their_total(of_world, drawn, interval):
-    metrics = Random(drawn[1].random()).sample(ADDITIVE, 5)
-    answer = of_world(drawn[0], lambda asking: asking.query(metrics=metrics, interval=interval, limit=1000))
+@given(drawn=worlds(40), interval=st.sampled_from(["hour", "day", "week", "month"]))
+async def test_additive_metrics_of_buckets_add_up_to_their_total(served, drawn, interval):
+    asking = await living(served, drawn[0])
+    metrics = drawn[1].sample(ADDITIVE, 8)
+    answer = await asking.query(metrics=metrics, interval=interval, limit=1000)
     for metric in metrics:
         total, values = answer["totals"][metric], [row[metric] for row in answer["rows"]]
         if total is None:
             assert None in values
         else:
-            assert sum(value for value in values) == pytest.approx(total)
+            assert sum(values) == pytest.approx(total)
 
 
 @generated
-@given(worlds(40))
-def test_a_metric_alone_in_pairs_and_in_bulk_has_one_value(of_world, drawn):
+@given(drawn=worlds(40))
+async def test_a_metric_alone_in_pairs_and_in_bulk_has_one_value(served, drawn):
+    asking = await living(served, drawn[0])
     first, second = drawn[1].sample(MEASURED, 2)
-
-    async def question(asking):
-        bulk = await asking.values(*drawn[1].sample(MEASURED, 48))
-        pair, alone = await asking.values(first, second), await asking.values(first)
-        queried = await asking.query(metrics=[first])
-        return bulk, pair, alone, queried
-
-    bulk, pair, alone, queried = of_world(drawn[0], question)
-    assert {pair[first], alone[first], queried["totals"][first], bulk.get(first, alone[first])} == {
-        alone[first]
-    }
+    bulk = await asking.values(*drawn[1].sample(MEASURED, 48))
+    pair, alone = await asking.values(first, second), await asking.values(first)
+    queried, bucketed = (
+        await asking.query(metrics=[first]),
+        await asking.query(metrics=[first], interval="day"),
+    )
+    said = (pair[first], queried["totals"][first], bucketed["totals"][first], bulk.get(first, alone[first]))
+    assert set(said) == {alone[first]}
     assert pair[second] == bulk.get(second, pair[second])
 
 
 @generated
 @given(
-    worlds(40), st.sampled_from(["visitors", "sessions", "events", "conversions"]), st.sampled_from(GROUPS)
+    drawn=worlds(40),
+    metric=st.sampled_from(["visitors", "sessions", "events", "conversions"]),
+    dimension=st.sampled_from(GROUPS),
 )
-def test_filtering_by_a_row_gives_the_value_of_the_row(of_world, drawn, metric, dimension):
-    async def question(asking):
-        rows = (await asking.query(metrics=[metric], dimensions=[dimension]))["rows"]
-        row = drawn[1].choice(rows) if rows else None
-        if row is None:
-            return None
-        return row, await asking.query(
+async def test_filtering_by_a_row_gives_the_value_of_the_row(served, drawn, metric, dimension):
+    asking = await living(served, drawn[0])
+    rows = (await asking.query(metrics=[metric], dimensions=[dimension]))["rows"]
+    for row in drawn[1].sample(rows, min(1, len(rows))):
+        narrowed = await asking.query(
             metrics=[metric], filters=[{"dimension": dimension, "value": row[dimension]}]
         )
-
-    found = of_world(drawn[0], question)
-    if found is not None:
-        row, narrowed = found
         assert narrowed["totals"][metric] == row[metric]
 
 
 @generated
 @given(
-    worlds(40),
-    st.integers(1, 4),
-    st.sampled_from(["events", "bounce_rate", "attributed_conversions", "visitors"]),
+    drawn=worlds(40),
+    limit=st.integers(1, 4),
+    metric=st.sampled_from(["events", "bounce_rate", "attributed_conversions", "visitors"]),
 )
-def test_pages_equal_one_large_page(of_world, drawn, limit, metric):
-    async def question(asking):
-        plan = {"metrics": [metric], "dimensions": ["utm_source", "channel"]}
-        whole, pages, cursor = (await asking.query(**plan))["rows"], [], None
-        while True:
-            page = await asking.query(**plan, limit=limit, **({"cursor": cursor} if cursor else {}))
-            pages += page["rows"]
-            cursor = page["meta"]["next_cursor"]
-            if cursor is None:
-                return whole, pages
-
-    whole, pages = of_world(drawn[0], question)
+async def test_pages_of_a_query_equal_one_large_page(served, drawn, limit, metric):
+    asking = await living(served, drawn[0])
+    plan = {"metrics": [metric], "dimensions": ["utm_source", "channel"]}
+    whole, pages, more = (await asking.query(**plan))["rows"], [], {}
+    while more is not None:
+        page = await asking.query(**plan, limit=limit, **more)
+        pages += page["rows"]
+        cursor = page["meta"]["next_cursor"]
+        more = {"cursor": cursor} if cursor else None
     assert pages == whole
 
 
 @generated
-@given(worlds(40))
-def test_overview_traffic_and_queries_tell_the_same_numbers(of_world, drawn):
-    async def question(asking):
-        dates = [("start_date", asking.range["from"]), ("end_date", asking.range["to"])]
-        overview = await get_overview(
-            query_of(OverviewQuery, dates), who=asking.who, questions=asking.questions
-        )
-        traffic = await get_traffic(query_of(TrafficQuery, dates), who=asking.who, questions=asking.questions)
-        names = ("visitors", "pageviews", "sessions", "custom_events")
-        by_referrer = await asking.query(metrics=["visitors"], dimensions=["referrer_host"])
-        return overview, traffic, await asking.values(*names), by_referrer
+@given(drawn=worlds(40), size=st.integers(3, 9))
+async def test_pages_of_events_and_persons_equal_one_large_page(served, drawn, size):
+    asking = await living(served, drawn[0])
+    for path, rows in (("/events", "events"), ("/users", "users")):
+        whole = await asking.over(path, limit=1000)
+        assert await asking.walk(path, rows, size) == whole[rows]
+        assert whole["total_count"] == len(whole[rows])
+    sort = drawn[1].choice(["first_seen", "revenue", "events"])
+    whole = await asking.over("/users", limit=1000, sort=sort)
+    assert await asking.walk("/users", "users", 1, sort=sort) == whole["users"]
 
-    overview, traffic, values, by_referrer = of_world(drawn[0], question)
-    assert overview.visitors_total == values["visitors"]
-    assert overview.pageviews_total == values["pageviews"]
-    assert overview.sessions_total == values["sessions"]
-    assert (
-        overview.custom_events_total == values["custom_events"] == sum(overview.custom_event_counts.values())
-    )
-    assert [(row.name, row.count) for row in traffic.data] == [
+
+@generated
+@given(drawn=worlds(40))
+async def test_overview_traffic_and_queries_tell_the_same_numbers(served, drawn):
+    asking = await living(served, drawn[0])
+    overview, traffic = await asking.over("/overview"), await asking.over("/traffic")
+    names = ("visitors", "pageviews", "sessions", "custom_events")
+    values = await asking.values(*names)
+    assert {name: overview[f"{name}_total"] for name in names} == values
+    assert values["custom_events"] == sum(overview["custom_event_counts"].values())
+    series = await asking.query(metrics=list(names), interval=overview["aggregation_level"])
+    assert [(b["timestamp"], *(b[name] for name in names)) for b in overview["time_series"]] == [
+        (row["bucket"], *(row[name] for name in names)) for row in series["rows"]
+    ]
+    by_referrer = await asking.query(metrics=["visitors"], dimensions=["referrer_host"])
+    assert [(row["name"], row["count"]) for row in traffic["data"]] == [
         (row["referrer_host"], row["visitors"]) for row in by_referrer["rows"]
     ]
-    assert traffic.total == sum(row.count for row in traffic.data)
-    assert traffic.total == 0 or sum(row.percentage for row in traffic.data) == pytest.approx(100, abs=0.1)
+    assert traffic["total"] == sum(row["count"] for row in traffic["data"])
+    shares = sum(row["percentage"] for row in traffic["data"])
+    assert traffic["total"] == 0 or shares == pytest.approx(100, abs=0.1)
 
 
 @generated
-@given(worlds(40), st.sampled_from(["UTC", "Asia/Kathmandu", "Australia/Lord_Howe", "America/St_Johns"]))
-def test_changing_the_zone_keeps_totals_of_additive_metrics(of_world, drawn, zone):
-    metrics = drawn[1].sample(ADDITIVE, 6)
-    here = of_world(drawn[0], lambda asking: asking.values(*metrics))
-    elsewhere = of_world(replace(drawn[0], zone=zone), lambda asking: asking.values(*metrics))
-    assert here == elsewhere
+@given(drawn=worlds(40), type_=st.sampled_from(["referrer", "campaign", "page"]), limit=st.integers(1, 3))
+async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, type_, limit):
+    asking = await living(served, drawn[0])
+    whole = await asking.over("/traffic", type=type_, limit=100)
+    part = await asking.over("/traffic", type=type_, limit=limit)
+    assert part["data"] == whole["data"][:limit]
+    assert part["total"] == whole["total"]
 
 
 @generated
-@given(worlds(30))
-def test_sending_the_same_events_twice_changes_nothing(of_world, drawn):
-    async def twice(asking):
-        await asking.store.append(drawn[0].story.events)
-        return await asking.values(*MEASURED[:50])
-
-    assert of_world(drawn[0], twice) == of_world(drawn[0], lambda asking: asking.values(*MEASURED[:50]))
+@given(drawn=worlds(40), zone=st.sampled_from(ZONES))
+async def test_changing_the_zone_keeps_totals_of_additive_metrics(served, drawn, zone):
+    here = await living(served, drawn[0])
+    metrics = drawn[1].sample(ADDITIVE, 8)
+    before = await here.values(*metrics)
+    await here.client.changes(timezone=zone)
+    assert await here.values(*metrics) == before
 
 
 @generated
-@given(worlds(20))
-def test_nothing_that_was_not_measured_is_zero(of_world, drawn):
+@given(drawn=worlds(30))
+async def test_sending_the_same_events_twice_changes_nothing(served, drawn):
+    asking = await living(served, drawn[0])
+    before = await asking.values(*MEASURED[:50])
+    await asking.client.knows(*drawn[0].story.events)
+    assert await asking.values(*MEASURED[:50]) == before
+
+
+@generated
+@given(drawn=worlds(20))
+async def test_nothing_that_was_not_measured_is_zero(served, drawn):
+    asking = await living(served, drawn[0])
     unmeasured = [metric.id for metric in METRICS if metric.id not in MEASURED]
-    values = of_world(drawn[0], lambda asking: asking.values(*unmeasured))
-    assert set(values.values()) == {None}
+    answer = await asking.post("/metrics", {"metrics": unmeasured, "date_range": asking.range})
+    assert {value["value"] for value in answer["metrics"]} == {None}
+    assert [each["metric"] for each in answer["unavailable"]] == unmeasured
+    assert all(value["unavailable_reason"] for value in answer["metrics"])
 
 
 @generated
-@given(worlds(30))
-def test_answers_are_plain_json(of_world, drawn):
-    metrics = drawn[1].sample(MEASURED, 3)
-    answer = of_world(drawn[0], lambda asking: asking.query(metrics=metrics, interval="week"))
-    assert json.loads(orjson.dumps(answer, default=plain))["columns"][0]["id"] == "bucket"
+@given(drawn=worlds(40), dimension=st.sampled_from(GROUPS))
+async def test_a_misspelt_value_gives_zero_rows(served, drawn, dimension):
+    asking = await living(served, drawn[0])
+    filters = [{"dimension": dimension, "value": "Mispelt"}]
+    answer = await asking.query(metrics=["visitors"], dimensions=["browser"], filters=filters)
+    assert (answer["rows"], answer["totals"]) == ([], {"visitors": 0})
+    assert (await asking.over("/events", event_name="Mispelt"))["events"] == []
+    assert (await asking.over("/users", country="Mispelt"))["users"] == []
+    assert (await asking.over("/retention", channel="Mispelt"))["rows"] == []
+    assert (await asking.over("/funnel", steps="Mispelt,page_view"))["steps"][0]["count"] == 0
+    assert (await asking.over("/attribution", event_name="Mispelt"))["totals"]["conversions"] == 0

@@ -1,0 +1,55 @@
+"""Somebody who lives in a generated world and asks about it through the door."""
+
+import os
+from functools import partial
+from urllib.parse import urlencode
+
+from hypothesis import HealthCheck, settings
+
+from service_core.kernel.instants import wire
+
+generated = settings(
+    max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "6")),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+class Asking:
+    """The questions of whoever lives in a world; ``now`` is its end."""
+
+    def __init__(self, client, world):
+        self.client = client
+        self.range = {"from": wire(world.span.start), "to": wire(world.span.end)}
+        self.dates = {"start_date": self.range["from"], "end_date": self.range["to"]}
+        self.get, self.post = client.get, client.post
+        self.over = partial(client.get, **self.dates)
+
+    async def query(self, **plan):
+        return await self.post("/query", {"date_range": self.range, **plan})
+
+    async def values(self, *metrics):
+        answer = await self.post("/metrics", {"metrics": list(metrics), "date_range": self.range})
+        return {value["id"]: value["value"] for value in answer["metrics"]}
+
+    async def attribution(self, **parameters):
+        """Status and body: there may be too little to learn from."""
+        return await self.client.ask("GET", "/attribution", urlencode(self.dates | parameters))
+
+    async def walk(self, path, rows, size, **parameters):
+        """The pages of an endpoint with an offset, laid end to end."""
+        walked = []
+        while True:
+            page = await self.over(path, limit=size, offset=len(walked), **parameters)
+            walked += page[rows]
+            if not page["has_more"]:
+                return walked
+
+
+async def living(served, world):
+    """The world is told to the store, and its last day is over."""
+    served.now = world.span.end
+    client = await served.workspace(world.story.workspace_id, timezone=world.zone)
+    await client.knows(*world.story.events)
+    return Asking(client, world)
