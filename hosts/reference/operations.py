@@ -1,12 +1,23 @@
 """The page of endpoints, from the operations themselves."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from hosts.reference.markdown import code, page, section, table
-from service_core.kernel.operations import Operation, Surface
+from service_core.kernel.operations import Entry, Operation, Scope, Surface
+
+_CREDENTIALS: Final[Mapping[Entry, str]] = {
+    Entry.PUBLIC: "No credential.",
+    Entry.KEY: "Any key; which scope depends on what is asked for.",
+    Entry.OAUTH: "OAuth access token.",
+    Entry.KEY_OR_OAUTH: "Any key or OAuth access token.",
+    Entry.SIGNUP: "Secret of the signup.",
+    Entry.FILER: "The key, OAuth access token or signup secret that filed it.",
+    Entry.WRITE_KEY: "Write key in `X-Service-API-Key` or `X-API-Key`.",
+}
+"""What opens a route that no single scope does."""
 
 
 def operations_page(operations: Iterable[Operation]) -> str:
@@ -22,12 +33,17 @@ def operations_page(operations: Iterable[Operation]) -> str:
 
 def _block(op: Operation) -> str:
     prefix = "/v1" if op.surface is Surface.V1 else ""
-    needs = f"Scope {code(str(op.scope))}." if op.scope else "No credential."
-    parts = [f"### {code(f'{op.method} {prefix}{op.path}')}", f"{op.summary} {needs}", op.description]
+    parts = [f"### {code(f'{op.method} {prefix}{op.path}')}", f"{op.summary} {_needs(op)}", op.description]
     for name, model in (("Path", op.path_model), ("Query", op.query), ("Body", op.body)):
         if model is not None and model.model_fields:
             parts.append(_fields(name, model))
     return "\n\n".join(part for part in parts if part)
+
+
+def _needs(op: Operation) -> str:
+    if isinstance(op.scope, Scope):
+        return f"Scope {code(op.scope.value)}."
+    return _CREDENTIALS[op.entry]
 
 
 def _fields(name: str, model: type[BaseModel]) -> str:
