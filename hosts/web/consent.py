@@ -10,7 +10,7 @@ from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.authorization.consent import Asked
 from service_core.access.authorization.model import OAuthFault, SentBack, host_of
-from service_core.access.authorization.redirects import source_of
+from service_core.access.authorization.redirects import LOOPBACK, source_of
 from service_core.access.members.model import Member
 from service_core.access.model import Workspace
 
@@ -58,6 +58,7 @@ async def _page(
         form_target=source_of(asked.redirect_uri),
         client=asked.client,
         host=host_of(asked.redirect_uri),
+        local=host_of(asked.redirect_uri) in LOOPBACK,
         known=known,
         chosen=chosen,
         lines=scope_lines(granted),

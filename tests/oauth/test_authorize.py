@@ -1,0 +1,223 @@
+"""Asking for consent: exact addresses, PKCE always, a person who sees who asks (O1-O4)."""
+
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.oauth.walk import LINKS, READ, REDIRECT, REPORTS, asked, program, told
+
+REGISTERED = "https://app.example/callback"
+ELSEWHERE = [
+    "https://app.example/callback/", "https://app.example/callback/more", "https://app.example/callbac",
+    "https://app.example/callback?x=1", "https://app.example/callback#x", "https://app.example:444/callback",
+    "https://app.example:443/callback", "https://APP.example/callback", "https://app.example/Callback",
+    "https://app.example/callback%2f", "https://user@app.example/callback", "https://evil.example/callback",
+    "https://app.example.evil.example/callback", "https://evil.example/?https://app.example/callback",
+    "http://app.example/callback", "https://app.example/../callback", "https://app.example//callback",
+    "javascript:alert(1)", "data:text/html,x", "https://app.example\\@evil.example/callback", "", None,
+    "http://127.0.0.1:1/callback", "https://app.example/callback\r\nX: y", "//app.example/callback",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("uri", ELSEWHERE, ids=range(len(ELSEWHERE)))
+async def test_an_address_that_is_not_registered_letter_by_letter_gets_no_redirect(deployment, uri):
+    helper = await program(deployment, REGISTERED)
+    assert (await helper.authorize(redirect_uri=uri)) == (400, None)
+
+
+@pytest.mark.parametrize(
+    ("uri", "status"),
+    [
+        ("http://127.0.0.1:1/callback", 302),
+        ("http://127.0.0.1/callback", 302),
+        ("http://127.0.0.1:65000/callback", 302),
+        ("http://127.0.0.1:1/other", 400),
+        ("http://127.0.0.1:1/callback?x=1", 400),
+        ("http://localhost:1/callback", 400),
+        ("https://127.0.0.1:1/callback", 400),
+        ("http://127.0.0.1:1@evil.example/callback", 400),
+        ("http://127.0.0.1:1.evil.example/callback", 400),
+    ],
+)
+async def test_on_this_machine_any_port_will_do_and_nothing_else(deployment, uri, status):
+    helper = await program(deployment)
+    assert (await helper.authorize(redirect_uri=uri))[0] == status
+
+
+async def test_an_unknown_program_gets_no_redirect_and_a_person_gets_a_page(deployment):
+    helper = await program(deployment)
+    for client_id in (None, "", "x", "01a1fc5c-0972-78a1-8385-e3ed624276e5", helper.client_id.upper()):
+        assert (await helper.authorize(client_id=client_id)) == (400, None)
+    answer = await deployment.person().get("/oauth/authorize?client_id=x", Accept="text/html")
+    assert answer.status == 400
+    assert "not registered" in answer.text
+    repeated = await deployment.person().get(
+        f"/oauth/authorize?{urlencode(helper.request())}&redirect_uri={REDIRECT}"
+    )
+    assert repeated.status == 400
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"code_challenge": "x" * 44}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": None}, "unsupported_response_type"),
+        ({"scope": "service:admin"}, "invalid_scope"),
+        ({"scope": "service:read openid"}, "invalid_scope"),
+        ({"resource": "https://other.example/mcp"}, "invalid_target"),
+        ({"resource": "http://127.0.0.1:8080/v1"}, "invalid_target"),
+    ],
+)
+async def test_other_faults_are_told_to_the_program(deployment, changed, error):
+    helper = await program(deployment)
+    status, location = await helper.authorize(**changed)
+    assert status == 302
+    assert location.startswith(f"{REDIRECT}?")
+    said = told(location)
+    assert said["error"] == error
+    assert said["state"] == "st\u00e4te & more"
+    assert said["iss"] == "http://127.0.0.1:8080"
+    assert "code" not in said
+
+
+async def test_consent_carries_code_state_and_issuer_back(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    said = await helper.code(person)
+    assert set(said) == {"code", "state", "iss"}
+    assert said["code"].startswith("oac_")
+    assert said["iss"] == "http://127.0.0.1:8080"
+
+
+async def test_query_parameters_of_the_program_stay(deployment):
+    uri = "https://app.example/callback?tenant=a%26b"
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment, uri)
+    said = await helper.code(person, redirect_uri=uri)
+    assert said["tenant"] == "a&b"
+
+
+async def consent_page(deployment, person, helper, **changed):
+    _, location = await helper.authorize(**changed)
+    return await person.get("/app" + location.split("/app", 1)[1])
+
+
+async def test_the_page_names_program_host_person_and_workspace(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    helper = await program(deployment, REGISTERED, name="Good helper")
+    answer = await consent_page(deployment, person, helper, redirect_uri=REGISTERED, scope=f"{READ} {LINKS}")
+    for part in ("Good helper", "app.example", "ann@example.com", "Example Shop", READ, LINKS):
+        assert part in answer.text
+    assert "form-action 'self' https://app.example;" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("role", "given", "left"),
+    [
+        ("owner", {READ, REPORTS, LINKS}, set()),
+        ("admin", {READ, REPORTS}, {LINKS}),
+        ("member", {READ, REPORTS}, {LINKS}),
+        ("viewer", {READ}, {REPORTS, LINKS}),
+    ],
+)
+async def test_what_the_role_may_not_hold_is_left_out(deployment, role, given, left):
+    person, helper = await deployment.signed_in("bob", role), await program(deployment)
+    scope = f"{READ} {REPORTS} {LINKS}"
+    answer = await consent_page(deployment, person, helper, scope=scope)
+    assert ("Left out" in answer.text) is bool(left)
+    tokens = await helper.tokens(person, scope=scope)
+    assert set(tokens["scope"].split()) == given
+
+
+async def test_nothing_left_to_give_is_a_no(deployment):
+    person, helper = await deployment.signed_in("bob", "viewer"), await program(deployment)
+    assert 'value="allow"' not in (await consent_page(deployment, person, helper, scope=LINKS)).body
+    assert (await helper.code(person, scope=LINKS))["error"] == "access_denied"
+
+
+async def test_saying_no_is_told(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    page = "/app/consent?" + urlencode(helper.request())
+    answer = await person.send(page, "/app/consent", query=urlencode(helper.request()), decision="deny")
+    assert told(answer.location)["error"] == "access_denied"
+    assert not await deployment.store.grants(deployment.workspace.id)
+
+
+async def test_every_program_is_asked_about_every_time(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    first, second = await program(deployment, name="First"), await program(deployment, name="Second")
+    await first.tokens(person)
+    for helper in (first, second):
+        answer = await consent_page(deployment, person, helper)
+        assert answer.status == 200
+        assert 'value="allow"' in answer.body
+
+
+async def test_consent_needs_the_form_of_this_browser(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    fields = {"query": urlencode(helper.request()), "decision": "allow"}
+    assert (await person.post("/app/consent", fields)).status == 403
+    csrf = await person.token("/app/workspaces")
+    cross = {"Origin": "https://evil.example"}
+    assert (await person.post("/app/consent", {**fields, "csrf": csrf}, **cross)).status == 403
+    assert not await deployment.store.grants(deployment.workspace.id)
+
+
+async def test_the_form_is_checked_like_the_request(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    csrf = await person.token("/app/workspaces")
+    for changed in ({"redirect_uri": "https://evil.example/"}, {"client_id": "x"}):
+        fields = {"csrf": csrf, "query": urlencode(helper.request(**changed)), "decision": "allow"}
+        answer = await person.post("/app/consent", fields)
+        assert (answer.status, answer.location) == (400, None)
+
+
+async def test_with_several_workspaces_the_person_picks_one(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    await deployment.enrol("ann", "viewer", deployment.other)
+    answer = await consent_page(deployment, person, helper, scope=f"{READ} {LINKS}")
+    assert "Which workspace" in answer.text
+    tokens = await helper.tokens(
+        person, workspace=deployment.other.workspace.public_id, scope=f"{READ} {LINKS}"
+    )
+    assert tokens["scope"] == READ
+    [grant] = await deployment.store.grants(deployment.other.workspace.id)
+    assert grant.client_id == helper.client_id
+
+
+async def test_a_workspace_of_others_cannot_be_picked(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    csrf = await person.token("/app/workspaces")
+    fields = {"query": urlencode(helper.request()), "decision": "allow", "csrf": csrf}
+    answer = await person.post("/app/consent", {**fields, "workspace": deployment.other.workspace.public_id})
+    assert answer.status == 200
+    assert not await deployment.store.grants(deployment.other.workspace.id)
+
+
+async def test_whoever_is_not_signed_in_comes_back_to_the_question(deployment):
+    await deployment.enrol("ann", "owner")
+    person, helper = deployment.person(), await program(deployment)
+    _, location = await helper.authorize()
+    to_sign_in = await person.get("/app" + location.split("/app", 1)[1])
+    assert to_sign_in.status == 303
+    wanted = told(to_sign_in.location)["next"]
+    signed = await person.send(
+        to_sign_in.location,
+        "/app/sign-in",
+        email="ann@example.com",
+        password="a good long password",
+        next=wanted,
+    )
+    assert 'value="allow"' in (await person.get(signed.location)).body
+
+
+async def test_without_a_scope_the_program_may_read(deployment):
+    person, helper = await deployment.signed_in("ann", "owner"), await program(deployment)
+    assert (await helper.tokens(person, scope=None))["scope"] == READ
+
+
+async def test_an_empty_request_is_refused(deployment):
+    assert await asked(deployment, {}) == (400, None)

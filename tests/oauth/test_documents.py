@@ -1,0 +1,58 @@
+"""The two documents of discovery, and how the routes behave at their edges."""
+
+import pytest
+
+ROOT = "http://127.0.0.1:8080"
+ROUTES = {
+    "/.well-known/oauth-protected-resource": "GET",
+    "/.well-known/oauth-protected-resource/mcp": "GET",
+    "/.well-known/oauth-authorization-server": "GET",
+    "/oauth/register": "POST",
+    "/oauth/authorize": "GET",
+    "/oauth/token": "POST",
+    "/oauth/revoke": "POST",
+}
+
+
+async def test_the_protected_resource_names_its_server(deployment):
+    for suffix in ("", "/mcp"):
+        response = await deployment.app.test_client().get(f"/.well-known/oauth-protected-resource{suffix}")
+        said = await response.get_json()
+        assert said["resource"] == f"{ROOT}/mcp"
+        assert said["authorization_servers"] == [ROOT]
+        assert said["bearer_methods_supported"] == ["header"]
+        assert "service:read" in said["scopes_supported"]
+
+
+async def test_the_server_names_its_endpoints_and_what_it_takes(deployment):
+    response = await deployment.app.test_client().get("/.well-known/oauth-authorization-server")
+    said = await response.get_json()
+    assert said["issuer"] == ROOT
+    for name in ("authorization", "token", "registration", "revocation"):
+        path = said[f"{name}_endpoint"].removeprefix(ROOT)
+        assert path in ROUTES
+    assert said["response_types_supported"] == ["code"]
+    assert said["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert said["code_challenge_methods_supported"] == ["S256"]
+    assert said["token_endpoint_auth_methods_supported"] == ["none"]
+    assert said["authorization_response_iss_parameter_supported"] is True
+
+
+@pytest.mark.parametrize(("path", "method"), ROUTES.items())
+async def test_other_methods_are_refused_and_preflights_answered(deployment, path, method):
+    client = deployment.app.test_client()
+    for other in {"GET", "POST", "PUT", "DELETE"} - {method}:
+        response = await client.open(path, method=other)
+        assert response.status_code == 405
+        assert method in response.headers["Allow"]
+    preflight = await client.open(path, method="OPTIONS")
+    assert preflight.status_code == 204
+    assert preflight.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in preflight.headers
+
+
+async def test_answers_with_tokens_are_kept_by_no_cache(deployment):
+    response = await deployment.app.test_client().post("/oauth/token", form={})
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Set-Cookie" not in response.headers

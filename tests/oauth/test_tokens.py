@@ -1,0 +1,288 @@
+"""Codes and tokens: once, in time, for one program; what leaks ends (O2, O3)."""
+
+import asyncio
+
+import pytest
+
+from tests.oauth.walk import LINKS, READ, REDIRECT, REPORTS, VERIFIER, program
+
+
+@pytest.fixture
+async def ann(deployment):
+    return await deployment.signed_in("ann", "owner")
+
+
+async def live(deployment):
+    return await deployment.store.grants(deployment.workspace.id)
+
+
+async def test_a_code_becomes_tokens_of_the_form_the_contract_names(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann, scope=f"{REPORTS} {READ}")
+    assert tokens["access_token"].startswith("oat_")
+    assert tokens["refresh_token"].startswith("ort_")
+    assert tokens["token_type"] == "Bearer"
+    assert tokens["expires_in"] == 900
+    assert tokens["scope"] == f"{READ} {REPORTS}"
+    assert await helper.works(tokens["access_token"])
+
+
+async def test_twenty_exchanges_of_one_code_are_one(deployment, ann):
+    helper = await program(deployment)
+    code = (await helper.code(ann))["code"]
+    answers = await asyncio.gather(*(helper.redeem(code) for _ in range(20)))
+    assert sorted(status for status, _ in answers) == [200] + [400] * 19
+    assert {said["error"] for status, said in answers if status == 400} == {"invalid_grant"}
+    [tokens] = [said for status, said in answers if status == 200]
+    assert not await helper.works(tokens["access_token"])
+    assert not await live(deployment)
+
+
+async def test_a_code_shown_again_ends_what_came_of_it(deployment, ann):
+    helper = await program(deployment)
+    code = (await helper.code(ann))["code"]
+    _, tokens = await helper.redeem(code)
+    deployment.clock.advance(minutes=5)
+    assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
+    assert not await helper.works(tokens["access_token"])
+    assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
+
+
+async def test_a_code_lives_sixty_seconds(deployment, ann):
+    helper = await program(deployment)
+    early, late = (await helper.code(ann))["code"], (await helper.code(ann))["code"]
+    deployment.clock.advance(seconds=59)
+    assert (await helper.redeem(early))[0] == 200
+    deployment.clock.advance(seconds=1)
+    assert (await helper.redeem(late))[1]["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"code_verifier": None},
+        {"code_verifier": "w" * 43},
+        {"code_verifier": "v" * 42},
+        {"code_verifier": "v" * 129},
+        {"redirect_uri": "http://127.0.0.1:33419/callback"},
+        {"redirect_uri": None},
+        {"client_id": "01a1fc5c-0972-78a1-8385-e3ed624276e5"},
+    ],
+)
+async def test_a_code_in_other_hands_is_used_up(deployment, ann, changed):
+    helper = await program(deployment)
+    code = (await helper.code(ann))["code"]
+    assert (await helper.redeem(code, **changed))[1]["error"] == "invalid_grant"
+    assert (await helper.redeem(code))[1]["error"] == "invalid_grant"
+    assert not await live(deployment)
+
+
+async def test_another_program_cannot_use_a_code(deployment, ann):
+    helper, other = await program(deployment), await program(deployment)
+    code = (await helper.code(ann))["code"]
+    assert (await other.redeem(code))[1]["error"] == "invalid_grant"
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "error"),
+    [
+        ({}, 400, "unsupported_grant_type"),
+        ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+        ({"grant_type": "client_credentials", "client_id": "x"}, 400, "unsupported_grant_type"),
+        ({"grant_type": "authorization_code"}, 401, "invalid_client"),
+        ({"grant_type": "authorization_code", "client_id": "x"}, 400, "invalid_request"),
+        ({"grant_type": "authorization_code", "client_id": "x", "code": "oac_x"}, 400, "invalid_grant"),
+        ({"grant_type": "refresh_token", "client_id": "x"}, 400, "invalid_request"),
+        ({"grant_type": "refresh_token", "client_id": "x", "refresh_token": "ort_" + "A" * 43}, 400, "invalid_grant"),
+        ({"grant_type": "refresh_token", "client_id": "x", "refresh_token": "x", "resource": "https://o.example"}, 400,
+         "invalid_target"),
+    ],
+)  # fmt: skip
+async def test_faults_have_the_codes_of_the_rfc(deployment, form, status, error):
+    helper = await program(deployment)
+    assert (await helper.token(**form))[0] == status
+    said = (await helper.token(**form))[1]
+    assert set(said) == {"error", "error_description"}
+    assert said["error"] == error
+
+
+async def test_a_token_request_is_a_form_without_repetitions(deployment, ann):
+    helper, client = await program(deployment), deployment.app.test_client()
+    code = (await helper.code(ann))["code"]
+    fields = f"grant_type=authorization_code&client_id={helper.client_id}&redirect_uri={REDIRECT}&code_verifier={VERIFIER}"
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    twice = await client.post("/oauth/token", data=f"{fields}&code={code}&code={code}", headers=kind)
+    assert (await twice.get_json())["error"] == "invalid_request"
+    json = await client.post("/oauth/token", json={"grant_type": "authorization_code", "code": code})
+    assert json.status_code == 400
+    large = await client.post("/oauth/token", data="x" * 200_000, headers=kind)
+    assert large.status_code == 413
+    assert (await helper.redeem(code))[0] == 200
+
+
+async def test_a_refresh_token_is_replaced_at_each_use(deployment, ann):
+    helper = await program(deployment)
+    first = await helper.tokens(ann)
+    for _ in range(3):
+        status, second = await helper.refresh(first["refresh_token"])
+        assert status == 200
+        assert second["refresh_token"] != first["refresh_token"]
+        assert await helper.works(second["access_token"])
+        first = second
+
+
+async def test_a_refresh_token_shown_again_ends_the_family(deployment, ann):
+    helper = await program(deployment)
+    first = await helper.tokens(ann)
+    _, second = await helper.refresh(first["refresh_token"])
+    assert (await helper.refresh(first["refresh_token"]))[1]["error"] == "invalid_grant"
+    assert (await helper.refresh(second["refresh_token"]))[1]["error"] == "invalid_grant"
+    for tokens in (first, second):
+        assert not await helper.works(tokens["access_token"])
+
+
+async def test_twenty_refreshes_at_once_are_one(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    answers = await asyncio.gather(*(helper.refresh(tokens["refresh_token"]) for _ in range(20)))
+    assert sorted(status for status, _ in answers) == [200] + [400] * 19
+    assert not await live(deployment)
+
+
+async def test_a_refresh_token_lives_thirty_days(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    deployment.clock.advance(days=29, hours=23)
+    status, tokens = await helper.refresh(tokens["refresh_token"])
+    assert status == 200
+    deployment.clock.advance(days=30)
+    assert (await helper.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
+
+
+async def test_another_program_with_a_refresh_token_ends_it(deployment, ann):
+    helper, other = await program(deployment), await program(deployment)
+    tokens = await helper.tokens(ann)
+    assert (await other.refresh(tokens["refresh_token"]))[1]["error"] == "invalid_grant"
+    assert not await live(deployment)
+
+
+async def test_a_refresh_asks_for_no_more_than_was_granted(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    assert (await helper.refresh(tokens["refresh_token"], scope=LINKS))[1]["error"] == "invalid_scope"
+    assert (await helper.refresh(tokens["refresh_token"], scope=READ))[0] == 200
+
+
+async def test_an_access_token_lives_fifteen_minutes(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    deployment.clock.advance(minutes=14, seconds=59)
+    assert await helper.works(tokens["access_token"])
+    deployment.clock.advance(seconds=1)
+    assert not await helper.works(tokens["access_token"])
+
+
+@pytest.mark.parametrize("which", ["access_token", "refresh_token"])
+async def test_revoking_either_token_ends_the_grant(deployment, ann, which):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    client = deployment.app.test_client()
+    answer = await client.post("/oauth/revoke", form={"token": tokens[which]})
+    assert answer.status_code == 200
+    assert not await helper.works(tokens["access_token"])
+    assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
+
+
+async def test_revoking_whatever_else_is_fine_and_changes_nothing(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    client = deployment.app.test_client()
+    for form in (
+        {},
+        {"token": ""},
+        {"token": "x"},
+        {"token": "oat_" + "A" * 43},
+        {"token": "ort_" + "A" * 43},
+    ):
+        assert (await client.post("/oauth/revoke", form=form)).status_code == 200
+    assert await helper.works(tokens["access_token"])
+
+
+async def test_a_smaller_role_narrows_the_grant_at_once_and_a_larger_one_widens_it_no_further(
+    deployment, ann
+):
+    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment)
+    tokens = await helper.tokens(bob, scope=f"{READ} {REPORTS}")
+    page = f"{deployment.settings}/members"
+    account = (await deployment.store.account_of("bob@example.com")).id
+    await ann.send(page, f"{page}/{account}", action="role", role="viewer")
+    status, tokens = await helper.refresh(tokens["refresh_token"])
+    assert (status, tokens["scope"]) == (200, READ)
+    await ann.send(page, f"{page}/{account}", action="role", role="owner")
+    _, tokens = await helper.refresh(tokens["refresh_token"])
+    assert tokens["scope"] == f"{READ} {REPORTS}"
+
+
+async def test_leaving_the_workspace_ends_the_grant_for_good(deployment, ann):
+    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment)
+    tokens = await helper.tokens(bob)
+    page = f"{deployment.settings}/members"
+    account = (await deployment.store.account_of("bob@example.com")).id
+    await ann.send(page, f"{page}/{account}", action="remove")
+    assert not await helper.works(tokens["access_token"])
+    await deployment.enrol("bob", "member")
+    assert not await helper.works(tokens["access_token"])
+    assert (await helper.refresh(tokens["refresh_token"]))[0] == 400
+
+
+async def test_a_person_disconnects_a_program(deployment, ann):
+    helper = await program(deployment, name="Chatty helper")
+    tokens = await helper.tokens(ann)
+    page = f"{deployment.settings}/connections"
+    assert "Chatty helper" in (await ann.get(page)).text
+    [grant] = await live(deployment)
+    assert (await ann.send(page, f"{page}/{grant.id}")).status == 303
+    assert not await helper.works(tokens["access_token"])
+    assert "Chatty helper" not in (await ann.get(page)).text
+
+
+async def test_a_member_sees_and_ends_only_what_is_theirs(deployment, ann):
+    bob, helper = await deployment.signed_in("bob", "member"), await program(deployment, name="Chatty helper")
+    tokens = await helper.tokens(ann)
+    [grant] = await live(deployment)
+    page = f"{deployment.settings}/connections"
+    assert "Chatty helper" not in (await bob.get(page)).text
+    csrf = await bob.token("/app/workspaces")
+    assert (await bob.post(f"{page}/{grant.id}", {"csrf": csrf})).status == 404
+    assert await helper.works(tokens["access_token"])
+
+
+async def test_the_api_takes_no_oauth_token_but_where_it_says_so(deployment, ann):
+    helper = await program(deployment)
+    tokens = await helper.tokens(ann)
+    for path in ("/v1/workspace", "/v1/overview", "/v1/exports"):
+        assert (await deployment.api("GET", path, tokens["access_token"]))[0] == 401
+    status, said = await deployment.api(
+        "POST", "/v1/keys", tokens["access_token"], {"name": "From a token", "scopes": [READ]}
+    )
+    assert status == 200
+    assert said["key"].startswith("dk_agent_")
+
+
+async def test_only_digests_are_kept(deployment, ann, tmp_path):
+    helper = await program(deployment)
+    code = (await helper.code(ann))["code"]
+    _, tokens = await helper.redeem(code)
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    cookie = next(iter(ann.client.cookie_jar)).value
+    for secret in (code, tokens["access_token"], tokens["refresh_token"], cookie, VERIFIER):
+        assert secret.encode() not in kept
+
+
+async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, ann):
+    helper = await program(deployment)
+    await helper.code(ann)
+    assert len(await live(deployment)) == 1
+    deployment.clock.advance(minutes=2)
+    await helper.code(ann)
+    assert len(await live(deployment)) == 1
