@@ -69,11 +69,13 @@ def _adapters(settings: "Settings") -> "Iterator[tuple[str, str]]":
 
 
 def _shown(url: str) -> str:
-    """A URL without its password."""
+    """A URL without its password and other secrets."""
+    import re
     from urllib.parse import urlsplit
 
     password = urlsplit(url).password
-    return url.replace(f":{password}@", ":***@", 1) if password else url
+    bare = url.replace(f":{password}@", ":***@", 1) if password else url
+    return re.sub(r"((?:^|[?&_])(?:secret|token|key)=)[^&]*", r"\1***", bare)
 
 
 def _table(headings: tuple[str, ...], rows: "Iterable[tuple[str, ...]]") -> "Table":

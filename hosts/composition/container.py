@@ -13,7 +13,7 @@ from service_core.access.authorization.ports import Clients, Tickets
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
 from service_core.access.oauth.ports import Grants
-from service_core.access.ports import Directory, RateLimiter
+from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
@@ -28,6 +28,7 @@ from service_core.kernel.settings import Settings
 PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "workspace": (
         Directory,
+        WorkspaceSettings,
         Accounts,
         Members,
         Sessions,
@@ -65,6 +66,7 @@ def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
 
 class WorkspaceDatabase(
     Directory,
+    WorkspaceSettings,
     Accounts,
     Members,
     Sessions,

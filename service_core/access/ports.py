@@ -23,9 +23,6 @@ class Directory(Protocol):
     async def create_workspace(self, workspace: Workspace) -> None:
         """Add a workspace; it is visible at once."""
 
-    async def save_workspace(self, workspace: Workspace) -> None:
-        """Replace the workspace with this id; what is remembered of it anywhere is old at once."""
-
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
 
@@ -38,6 +35,13 @@ class Directory(Protocol):
 
     async def keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
+
+
+class WorkspaceSettings(Protocol):
+    """What people change about a workspace."""
+
+    async def save_workspace(self, workspace: Workspace) -> None:
+        """Replace the workspace with this id; what is remembered of it anywhere is old at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,10 @@ def test_a_missing_settings_file_says_how_to_make_one(touchpoint, tmp_path):
 
 def test_a_password_in_a_url_is_not_shown():
     assert _shown("redis://user:hunter2@host:6379/0") == "redis://user:***@host:6379/0"
+    assert (
+        _shown("stripe://:sk@api?webhook_secret=w&growth=p")
+        == "stripe://:***@api?webhook_secret=***&growth=p"
+    )
     assert _shown("sqlite:///workspace.db") == "sqlite:///workspace.db"
 
 
