@@ -5,6 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, meets, of_column
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
@@ -67,17 +68,22 @@ def _active(plan: CohortPlan, members: Any) -> sa.Select[Any]:
     if plan.event_names is not None:
         where.append(among(rows.table.c.event_name, plan.event_names))
     seen = (
-        sa.select(number.label("person_no"), bucket.label("bucket"))
+        sa.select(
+            number.label("person_no"),
+            fn.DistinctList(bucket).label("buckets"),
+            sa.func.max(bucket).label("last"),
+        )
         .select_from(rows.source)
         .where(*where)
-        .distinct()
+        .group_by(number)
         .subquery("seen")
     )
-    met = seen.join(
-        members, sa.and_(members.c.person_no == seen.c.person_no, seen.c.bucket >= members.c.cohort)
-    )
-    last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no) == seen.c.bucket
-    listed = sa.select(members.c.cohort, seen.c.bucket, last.label("is_last")).select_from(met).subquery()
+    met = seen.join(members, members.c.person_no == seen.c.person_no)
+    each = sa.func.unnest(seen.c.buckets, type_=sa.BigInteger).label("bucket")
+    active = sa.select(members.c.cohort, each, seen.c.last).select_from(met).subquery("active")
+    is_last = (active.c.bucket == active.c.last).label("is_last")
+    since = active.c.bucket >= active.c.cohort
+    listed = sa.select(active.c.cohort, active.c.bucket, is_last).where(since).subquery()
     counts = (sa.func.count(), sa.func.count().filter(listed.c.is_last))
     group = (listed.c.cohort, listed.c.bucket)
     return sa.select(*group, *counts).group_by(*group)

@@ -83,6 +83,13 @@ class Huge(FunctionElement[Decimal]):
     type = sa.Numeric(38, 0)
 
 
+class Position(FunctionElement[Decimal]):
+    """The place of an event in the order of all: its instant, then its sequence, as one whole number."""
+
+    inherit_cache = True
+    type = sa.Numeric(38, 0)
+
+
 class Row(FunctionElement[Any]):
     """Several texts as one value that is equal when all are, absent ones included."""
 

@@ -51,10 +51,9 @@ def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     seen = [rows.met(predicate) for predicate in plan.scan.filters]
     starts = sa.and_(among(name, firsts), *between(rows.at, plan.scan.span), *seen)
-    place = sa.func.row_number().over(partition_by=unit, order_by=(rows.at, rows.table.c.seq))
-    statement = sa.select(
+    statement: sa.Select[Any] = sa.select(
         unit.label("unit"),
-        place.label("pos"),
+        fn.Position(rows.at, rows.table.c.seq).label("pos"),
         fn.Micros(rows.at).label("t"),
         sa.func.coalesce(starts, sa.false()).label("starts"),
         (among(name, plan.exclude) if plan.exclude else sa.false()).label("excluded"),
@@ -83,6 +82,7 @@ def _ordered(plan: FunnelPlan) -> str:
     depth = " + ".join(["1", *(f"CAST(coalesce(t{k} <= t0 + $1, false) AS INT)" for k in range(1, last + 1))])
     ends = "CASE depth " + " ".join(f"WHEN {k + 1} THEN pos{k}" for k in range(last + 1)) + " END"
     clean = f"NOT coalesce(spoil < {ends}, false)" if plan.exclude else "true"
+    times = ", ".join(f"'t{k}': t{k}" for k in range(last + 1))
     facts = [
         f"count(*) FILTER (depth > {k}), median(t{k} - t{k - 1}) FILTER (depth > {k}),"
         f" CAST(sum(t{k} - t{k - 1}) FILTER (depth > {k}) AS DOUBLE)"
@@ -90,10 +90,11 @@ def _ordered(plan: FunnelPlan) -> str:
     ]
     return f"""
     WITH walks AS (SELECT {", ".join(walked)} FROM (SELECT unit, pos, t FROM steps WHERE starts) s0 {" ".join(joins)}),
-    attempts AS (SELECT *, {depth} AS depth, max(t0) OVER (PARTITION BY unit) AS latest FROM walks),
-    best AS (
-      SELECT * FROM attempts WHERE {clean}
-      QUALIFY row_number() OVER (PARTITION BY unit ORDER BY depth DESC, pos0) = 1)
+    attempts AS (SELECT *, {depth} AS depth FROM walks),
+    units AS (
+      SELECT max(t0) AS latest, arg_max({{'depth': depth, {times}}}, (depth, -pos0)) FILTER ({clean}) AS best
+      FROM attempts GROUP BY unit),
+    best AS (SELECT latest, unnest(best) FROM units WHERE best IS NOT NULL)
     SELECT count(*), {"".join(fact + ", " for fact in facts)}
       count(*) FILTER (depth <= {last} AND $2 <= latest + $1) FROM best
     """  # noqa: S608 - numbers of steps only

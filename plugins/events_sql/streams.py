@@ -18,7 +18,7 @@ from plugins.events_sql.people import gather, shown
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import WIRE_COLUMNS, Batch, PeoplePage, Person, Scan, Span
 
-SLICE: Final = 50_000
+SLICE: Final = 25_000
 """Events of a slice: a few hundredths of a second, some tens of megabytes."""
 
 PERSONS: Final = 10_000

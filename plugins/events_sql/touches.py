@@ -25,60 +25,57 @@ COLUMNS: Final = (*_CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 def touches(scan: Scan, visitors: list[int] | None = None) -> sa.Subquery:
     """Every touch of a workspace with its person, or of some visitors that make whole persons."""
     classified = _classified(scan, visitors)
-    kinds = sa.select(classified).where(classified.c.by.is_not(None)).subquery()
-    visit = sa.select(
-        kinds.c.person_no, kinds.c.session_no, kinds.c.at, kinds.c.seq, *_values(kinds.c)
-    ).subquery()
+    c = classified.c
+    among = sa.func.count().over(partition_by=c.session_no).label("among")
+    found = sa.select(c.person_no, c.session_no, c.at, c.seq, *_values(c), among).where(c.by.is_not(None))
+    visit = found.cte("visit")
+    columns = [visit.c[name] for name in ("person_no", "at", "seq", *COLUMNS)]
+    direct = (visit.c.channel == DIRECT).label("is_direct")
+    only = sa.select(*columns, direct).where(visit.c.among == 1)
     same = fn.Row(*(visit.c[column] for column in _SAME))
     before = sa.func.lag(same).over(partition_by=visit.c.session_no, order_by=(visit.c.at, visit.c.seq))
-    compared = sa.select(visit, same.is_distinct_from(before).label("differs")).subquery()
-    return (
-        sa.select(
-            compared.c.person_no,
-            compared.c.at,
-            compared.c.seq,
-            *(compared.c[column] for column in COLUMNS),
-            (compared.c.channel == DIRECT).label("is_direct"),
-        )
-        .where(compared.c.differs)
-        .subquery("touches")
+    several = sa.select(*columns, direct, same.is_distinct_from(before).label("differs"))
+    compared = several.where(visit.c.among > 1).subquery("compared")
+    changes = sa.select(*(column for column in compared.c if column.name != "differs")).where(
+        compared.c.differs
     )
+    return sa.union_all(only, changes).subquery("touches")
 
 
 def _classified(scan: Scan, visitors: list[int] | None) -> sa.Subquery:
-    """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch."""
+    """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
+
+    Only a candidate with campaign values can carry those of another; a plain one was kept for being
+    the first of its session.
+    """
+    told = _told(scan, visitors)
+    campaign = fn.Row(*(told.c[column] for column in CAMPAIGN_COLUMNS))
+    in_time = (told.c.at, told.c.seq)
+    latest = sa.func.lag(campaign).over(partition_by=told.c.person_no, order_by=in_time)
+    same = (latest == campaign).label("same")
+    seen = sa.select(told, same).where(told.c.marked).subquery()
+    carried = sa.and_(seen.c.same, sa.not_(seen.c.campaign_in_url))
+    by_referral = sa.case((seen.c.referral_channel.is_not(None), sa.literal("referral")))
+    by_own = sa.case((seen.c.own_channel.is_not(None), sa.literal("own")))
+    marked = sa.select(
+        *(seen.c[column.name] for column in told.c), sa.case((carried, by_referral), else_=by_own).label("by")
+    )
+    by_nothing = sa.case((told.c.own_channel.is_not(None), sa.literal("own")), else_=sa.literal("nothing"))
+    plain = sa.select(*told.c, by_nothing.label("by")).where(sa.not_(told.c.marked))
+    return sa.union_all(marked, plain).subquery("classified")
+
+
+def _told(scan: Scan, visitors: list[int] | None) -> sa.CTE:
+    """Candidates with their persons, and whether they carry campaign values."""
     c = CANDIDATES.c
     source, person_no = person_of(CANDIDATES, scan)
-    campaign = fn.Row(*(c[column] for column in CAMPAIGN_COLUMNS))
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
-    few = [] if visitors is None else [fn.Listed(c.visitor_no, sa.literal(visitors, sa.ARRAY(sa.BigInteger)))]
-    told = (
-        sa.select(
-            person_no.label("person_no"),
-            c.session_no,
-            c.timestamp.label("at"),
-            c.seq,
-            *(c[column] for column in TOUCH_COLUMNS),
-            marked.label("marked"),
-            campaign.label("campaign"),
-        )
-        .select_from(source)
-        .where(c.workspace_id == scan.workspace_id, *few)
-        .subquery()
-    )
-    in_time = (told.c.at, told.c.seq)
-    latest = sa.func.lag(told.c.campaign).over(
-        partition_by=(told.c.person_no, told.c.marked), order_by=in_time
-    )
-    place = sa.func.row_number().over(partition_by=told.c.session_no, order_by=in_time)
-    seen = sa.select(told, latest.label("latest"), place.label("place")).subquery()
-    carried = sa.and_(seen.c.marked, seen.c.latest == seen.c.campaign, sa.not_(seen.c.campaign_in_url))
-    by = sa.case(
-        (carried, sa.case((seen.c.referral_channel.is_not(None), sa.literal("referral")))),
-        (seen.c.own_channel.is_not(None), sa.literal("own")),
-        (seen.c.place == 1, sa.literal("nothing")),
-    )
-    return sa.select(seen, by.label("by")).subquery()
+    own = [c.workspace_id == scan.workspace_id]
+    if visitors is not None:
+        own.append(fn.Listed(c.visitor_no, sa.literal(visitors, sa.ARRAY(sa.BigInteger))))
+    places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
+    columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
+    return sa.select(*columns).select_from(source).where(*own).cte("told")
 
 
 def _values(columns: Any) -> list[Expression]:
