@@ -1,0 +1,55 @@
+"""An entry of the audit log: an applied write, with the state it replaced (contract 5.4)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import computed_field
+
+from service_core.access.model import Via
+from service_core.changes.actor import NamedActor
+from service_core.changes.model import Action, FieldChange, Subject
+from service_core.changes.resource import Moment
+from service_core.kernel.params import Answer
+
+REVERSIBLE: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELETE})
+
+
+class AuditEntry(Answer):
+    """One applied write."""
+
+    id: UUID
+    action: Action
+    resource: Subject
+    actor: NamedActor
+    via: Via
+    prior_state: dict[str, Any] | None
+    new_state: dict[str, Any] | None
+    changes: list[FieldChange]
+    effects: list[dict[str, Any]]
+    undo_of: UUID | None
+    undone_by: UUID | None = None
+    undone_at: Moment | None = None
+    created_at: Moment
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def undoable(self) -> bool:
+        """Whether an undo may be tried: an update, reorder or delete that was not taken back yet."""
+        return self.action in REVERSIBLE and self.undone_by is None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuestion:
+    """Which entries are asked for; None asks for all.
+
+    Attributes:
+        since, until: bounds of ``created_at``, both inclusive.
+    """
+
+    until: datetime
+    since: datetime | None = None
+    resource_type: str | None = None
+    resource_id: UUID | None = None
+    actor_id: UUID | None = None

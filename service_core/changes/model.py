@@ -1,0 +1,145 @@
+"""A change as a value: what stood before, what stands after, and what it does elsewhere."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.changes.resource import SILENT, Kind, Resource, State
+from service_core.kernel.params import Answer
+
+
+class Action(StrEnum):
+    """What a write does."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+    REORDER = "reorder"
+    REVOKE = "revoke"
+    PROPOSE = "propose"
+    UNDO = "undo"
+
+
+ASSIGNED: Final = frozenset({"id", "created_at", "updated_at"})
+"""What an applied write gives a new record."""
+
+
+class Subject(Answer):
+    """Which resource a change is about; the id is null while a dry run only plans it."""
+
+    type: str
+    id: UUID | None
+    label: str
+
+
+class FieldChange(Answer):
+    """One field; nested values have dot paths."""
+
+    field: str
+    from_: Any = Field(alias="from")
+    to: Any
+
+
+class Diff(Answer):
+    """A change in full. Of an update the states hold the changed fields, otherwise the whole record."""
+
+    action: Action
+    resource: Subject
+    prior_state: dict[str, Any] | None
+    new_state: dict[str, Any] | None
+    changes: list[FieldChange]
+    effects: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One planned write.
+
+    Attributes:
+        prior: the record as it stands; None when there is none.
+        new: the record as it shall stand; None when it goes.
+        assigned: fields only an applied write gives a value; a dry run shows them as null.
+        beside: further records saved in the same step.
+        undoes: the audit entry this takes back.
+    """
+
+    action: Action
+    prior: Resource | None
+    new: Resource | None
+    assigned: frozenset[str] = frozenset({"updated_at"})
+    beside: tuple[Resource, ...] = ()
+    undoes: UUID | None = None
+
+    @property
+    def subject(self) -> Resource:
+        """The resource it is about."""
+        found = self.new or self.prior
+        assert found is not None, "a change has a side"
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything stays as it is."""
+        if self.prior is None or self.new is None:
+            return False
+        return not changed_fields(self.prior.state, self.new.state)
+
+    def after(self, *, dry_run: bool) -> State | None:
+        """The new state; what is not assigned yet is None in a dry run."""
+        if self.new is None:
+            return None
+        return self.new.state | (dict.fromkeys(self.assigned) if dry_run else {})
+
+    def diff(self, kind: Kind, *, dry_run: bool) -> Diff:
+        """The change as it is shown, kept and undone."""
+        before, after = self.prior.state if self.prior else None, self.after(dry_run=dry_run)
+        effects = () if self.is_empty else kind.effects(before, after)
+        differences = list(_differences(before or {}, after or {}))
+        both = before is not None and after is not None
+        fields = changed_fields(before, after) if before is not None and after is not None else ()
+        return Diff(
+            action=self.action,
+            resource=Subject(
+                type=self.subject.resource_type,
+                id=(after or before or {})["id"],
+                label=self.subject.name,
+            ),
+            prior_state=_part(before, fields) if both else _whole(before),
+            new_state=_part(after, fields) if both else _whole(after),
+            changes=sorted(differences, key=lambda change: change.field),
+            effects=[dict(effect) for effect in effects],
+        )
+
+
+def changed_fields(before: State, after: State) -> tuple[str, ...]:
+    """Fields of the record that differ, in the order they stand in."""
+    return tuple(name for name in after if name not in SILENT and before.get(name) != after[name])
+
+
+def _part(state: State | None, fields: tuple[str, ...]) -> dict[str, Any] | None:
+    return None if state is None else {name: state[name] for name in fields}
+
+
+def _whole(state: State | None) -> dict[str, Any] | None:
+    return None if state is None else dict(state)
+
+
+def _differences(before: State, after: State, path: str = "") -> Iterator[FieldChange]:
+    for name in dict.fromkeys([*before, *after]):
+        if not path and name in SILENT:
+            continue
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        if _nested(old) and _nested(new) and (old or new):
+            yield from _differences(old or {}, new or {}, f"{path}{name}.")
+        else:
+            yield FieldChange.model_validate({"field": path + name, "from": old, "to": new})
+
+
+def _nested(value: Any) -> bool:
+    return value is None or (isinstance(value, Mapping) and bool(value))

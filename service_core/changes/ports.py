@@ -1,0 +1,94 @@
+"""What changes need from outside: one transaction with records, the audit log and kept answers."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from service_core.changes.entry import AuditEntry, AuditQuestion
+from service_core.changes.resource import R, Resource
+
+
+class Taken(Exception):
+    """Another live resource holds a unique key.
+
+    Args:
+        key: the key.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+class Repository(Protocol):
+    """Live records of one workspace, of every type."""
+
+    async def get(self, model: type[R], resource_id: UUID) -> R | None:
+        """The record with this id; None when there is none, or not any more."""
+
+    async def every(self, model: type[R]) -> list[R]:
+        """Every record of a type, newest first, ties by id."""
+
+    async def save(self, record: Resource) -> None:
+        """Add a record, replace the one with its id, or bring a removed one back.
+
+        Raises:
+            Taken: another one, of whichever workspace, holds one of its unique keys.
+        """
+
+    async def remove(self, record: Resource, now: datetime) -> None:
+        """Let a record go, and its unique keys with it."""
+
+    async def is_taken(self, key: str) -> bool:
+        """Whether a live record, of whichever workspace, holds a unique key."""
+
+
+class AuditLog(Protocol):
+    """Applied writes of one workspace."""
+
+    async def add(self, entry: AuditEntry) -> None:
+        """Add an entry; it is never changed but by `mark_undone`."""
+
+    async def get(self, entry_id: UUID) -> AuditEntry | None:
+        """The entry with this id."""
+
+    async def page(self, question: AuditQuestion, limit: int, offset: int) -> list[AuditEntry]:
+        """Entries that fit, newest first, ties by id."""
+
+    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+        """Say that an entry was taken back by another one; False when one has done so before."""
+
+
+class Replays(Protocol):
+    """Answers of requests that asked to be performed once, of one workspace."""
+
+    async def find(self, ticket: str, now: datetime) -> Mapping[str, Any] | None:
+        """The answer kept under a ticket, unless its time is over."""
+
+    async def keep(self, ticket: str, answer: Mapping[str, Any], now: datetime, until: datetime) -> None:
+        """Keep an answer, and let those go whose time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What one transaction sees and changes, in one workspace."""
+
+    resources: Repository
+    audit: AuditLog
+    replays: Replays
+
+
+class Units(Protocol):
+    """Transactions."""
+
+    def look(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that only reads."""
+
+    def begin(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that commits as a whole when the block ends, and changes nothing when it raises.
+
+        Of two that read and then write the same rows, one waits for the other.
+        """

@@ -1,0 +1,84 @@
+"""A writable resource: a frozen record that is stored as it stands, and how its type is written."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final, TypeVar
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+
+from service_core.access.model import Via
+from service_core.changes.actor import Actor
+from service_core.kernel.errors import Conflict, Refusal
+from service_core.kernel.instants import wire
+from service_core.kernel.operations import Scope
+
+State = Mapping[str, Any]
+"""A record as JSON values."""
+
+SILENT: Final = frozenset({"id", "workspace_id", "created_at", "updated_at", "created_via", "created_by"})
+"""Fields that tell of the record itself: no change lists them."""
+
+
+def _milliseconds(instant: datetime) -> datetime:
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+Moment = Annotated[
+    datetime, AfterValidator(_milliseconds), PlainSerializer(wire, return_type=str, when_used="json")
+]
+"""An instant as precise as the wire is, so that a stored record reads back as it was."""
+
+
+class Resource(BaseModel):
+    """What every writable resource has. A subclass adds its fields and its ``resource_type``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    resource_type: ClassVar[str]
+
+    id: UUID
+    workspace_id: UUID
+    name: str
+    created_at: Moment
+    updated_at: Moment
+    created_via: Via
+    created_by: Actor
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The whole record as JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def unique_keys(self) -> tuple[str, ...]:
+        """What no other live resource of the deployment may hold; name the workspace where that is the bound."""
+        return ()
+
+    def refusal(self, key: str) -> Refusal:  # noqa: ARG002 - a type with several keys tells them apart
+        """What is answered when another resource holds one of the unique keys."""
+        return Conflict("Another resource stands in its place", "resource_changed")
+
+
+R = TypeVar("R", bound=Resource)
+
+
+def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # noqa: ARG001 - as `Kind.effects`
+    """A change that shows nowhere else."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one type of resource is written.
+
+    Attributes:
+        scope: what a write of it needs, an undo included.
+        effects: states before and after -> what the change does elsewhere, as effect objects.
+        shown: state -> the resource on the wire. Values a dry run does not know yet are None.
+    """
+
+    model: type[Resource]
+    scope: Scope
+    effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
+    shown: Callable[[State], State] = dict

@@ -1,0 +1,1 @@
+"""What a workspace owns: trackable links, script proposals."""
