@@ -1,6 +1,8 @@
 """Export files by Polars: every cell formatted by column expressions, batch by batch (contract 6)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from io import BytesIO
 from itertools import chain, islice
@@ -21,6 +23,9 @@ _KINDS: Final[Mapping[Cell, Any]] = {
 }
 """What a column of a batch is, where it is not text."""
 
+PIECE: Final = 5_000
+"""Rows formatted at a time: what formatting needs besides the rows stays a few megabytes."""
+
 _WIRE: Final = "%Y-%m-%dT%H:%M:%S%.3fZ"
 _RUN_BY_SPREADSHEETS: Final = r"^[=+\-@\t\r]"
 _RAW: Final = frozenset({Cell.JSON, Cell.MONEY, Cell.DECIMAL})
@@ -32,35 +37,44 @@ def renderer(form: Format, columns: Sequence[Column]) -> Renderer:
     return _Csv(columns) if form is Format.CSV else _Ndjson(columns)
 
 
-class _Sheet:
+class _Sheet(ABC):
     """Batches as frames with the columns of the file, times and money spelled out."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
+        self._spelled = [_SPELLED[c.cell](c.name) for c in columns if c.cell in _SPELLED]
 
-    def frame(self, batch: Batch, most: int) -> tuple[pl.DataFrame, int]:
-        """The first ``most`` rows, and how many the batch has."""
-        if isinstance(batch, Mapping):
-            frame = pl.DataFrame([self._series(column, batch[column.name]) for column in self._columns])
-        else:
-            frame = pl.DataFrame(batch)
-        spelled = [_SPELLED[c.cell](c.name) for c in self._columns if c.cell in _SPELLED]
-        return frame.head(most).with_columns(spelled), len(frame)
+    def header(self) -> bytes:
+        return b""
 
-    def _series(self, column: Column, values: Sequence[Any]) -> pl.Series:
-        series = pl.Series(
-            column.name,
-            values,
-            dtype=None if column.cell is Cell.INSTANT else _KINDS.get(column.cell, pl.String),
-        )
-        if column.cell is not Cell.INSTANT:
-            return series
-        aware = isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is not None
-        return (
-            series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            if aware
-            else series.cast(_KINDS[Cell.INSTANT])
-        )
+    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
+        """The bytes of the first ``most`` rows, and how many the batch has."""
+        frame = self._frame(batch)
+        out = BytesIO()
+        for piece in frame.head(most).iter_slices(PIECE):
+            self.write(piece.with_columns(self._spelled), out)
+        return out.getvalue(), len(frame)
+
+    @abstractmethod
+    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
+        """Write the rows of a frame."""
+
+    def _frame(self, batch: Batch) -> pl.DataFrame:
+        if not isinstance(batch, Mapping):
+            return pl.DataFrame(batch)
+        return pl.DataFrame([_series(column, batch[column.name]) for column in self._columns])
+
+
+def _series(column: Column, values: Sequence[Any]) -> pl.Series:
+    if column.cell is not Cell.INSTANT:
+        return pl.Series(column.name, values, dtype=_KINDS.get(column.cell, pl.String))
+    return pl.Series(column.name, map(_naive, values), dtype=_KINDS[Cell.INSTANT])
+
+
+def _naive(instant: datetime | None) -> datetime | None:
+    return (
+        instant if instant is None or instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
+    )
 
 
 def _instant(name: str) -> pl.Expr:
@@ -100,14 +114,9 @@ class _Csv(_Sheet):
     def header(self) -> bytes:
         return ",".join(column.name for column in self._columns).encode() + b"\r\n"
 
-    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
-        frame, found = self.frame(batch, most)
-        inert = [_inert(c.name) for c in self._columns if c.cell is Cell.TEXT]
-        out = BytesIO()
-        frame.select(column.name for column in self._columns).with_columns(inert).write_csv(
-            out, include_header=False, line_terminator="\r\n", null_value=""
-        )
-        return out.getvalue(), found
+    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
+        inert = [_inert(c.name) if c.cell is Cell.TEXT else pl.col(c.name) for c in self._columns]
+        frame.select(inert).write_csv(out, include_header=False, line_terminator="\r\n", null_value="")
 
 
 def _inert(name: str) -> pl.Expr:
@@ -118,13 +127,9 @@ def _inert(name: str) -> pl.Expr:
 class _Ndjson(_Sheet):
     """One object per line, keys in the order of the columns, JSON values inside as they were sent."""
 
-    def header(self) -> bytes:
-        return b""
-
-    def rows(self, batch: Batch, most: int) -> tuple[bytes, int]:
-        frame, found = self.frame(batch, most)
-        lines = frame.select(pl.concat_str(self._pieces()).str.join("\n")).item()
-        return f"{lines}\n".encode() if lines else b"", found
+    def write(self, frame: pl.DataFrame, out: BytesIO) -> None:
+        lines = frame.select(pl.concat_str(self._pieces()))
+        lines.write_csv(out, include_header=False, quote_style="never")
 
     def _pieces(self) -> list[pl.Expr]:
         """Runs of plain columns encoded together, raw values between them."""
@@ -143,7 +148,9 @@ class _Ndjson(_Sheet):
 
 def _encoded(names: list[str]) -> list[pl.Expr]:
     """A run of columns as the inside of an object."""
-    return [pl.struct(names).struct.json_encode().str.slice(1).str.head(-1)] if names else []
+    return (
+        [pl.struct(names).struct.json_encode().str.strip_prefix("{").str.strip_suffix("}")] if names else []
+    )
 
 
 def _raw(name: str) -> pl.Expr:

@@ -16,4 +16,4 @@ class InlineSettings(AdapterSettings):
     """
 
     workers: Annotated[int, Field(ge=1, le=16)] = 1
-    rescan_seconds: Annotated[float, Field(gt=0, le=60)] = 10
+    rescan_seconds: Annotated[float, Field(gt=0, le=60)] = 5

@@ -17,7 +17,7 @@ MOST_ACTIVE: Final = 5
 LIFETIME: Final = timedelta(days=7)
 LONGEST_WAIT: Final = timedelta(hours=24)
 LONGEST_RUN: Final = timedelta(minutes=30)
-LEASE: Final = timedelta(seconds=30)
+LEASE: Final = timedelta(seconds=15)
 """How long a worker holds a job without saying that it still works on it."""
 
 MOST_ATTEMPTS: Final = 3

@@ -1,0 +1,221 @@
+"""A million events to a file, against the engine's own fastest bounded-memory way to the same file.
+
+``python -m tests.bench.exports [rows] [days]`` prints a table: seconds, rows per second, the ratio to the
+reference, and the highest memory of the process. Every line runs in a process of its own over the same
+file, so none warms or burdens another; the fastest of three runs counts. The references write the same
+rows with the same columns and leave money, times and JSON as the engine has them.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+import duckdb
+import polars as pl
+
+from hosts.worker.sheets import renderer
+from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.settings import DuckSettings
+from plugins.events_sql.tables import EVENTS
+from plugins.sink_local.adapter import LocalSink
+from service_core.access.model import Workspace
+from service_core.delivery.exports.contents import Contents
+from service_core.delivery.exports.model import Export, Format, Subject
+from service_core.delivery.exports.write import Author
+from service_core.intake.model import WIRE_COLUMNS, Event
+
+WORKSPACE = UUID(int=7)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MEMORY = "256MB"
+BATCH = 20_000
+RUNS = 3
+
+
+def settings(folder: Path) -> DuckSettings:
+    return DuckSettings(url="duckdb:///events.db", path=folder / "events.db", memory_limit=MEMORY)
+
+
+def event(random: Random, number: int, seconds: float) -> Event:
+    at = START + timedelta(seconds=seconds * number)
+    visitor = f"visitor-{random.randrange(200_000):06}"
+    bought = random.random() < 0.03
+    path = f"/shop/{random.randrange(500)}"
+    return Event(
+        event_id=f"{random.getrandbits(128):032x}",
+        event_name="purchase" if bought else "page_view",
+        timestamp=at,
+        received_at=at + timedelta(milliseconds=80),
+        visitor_id=visitor,
+        anonymous_id=visitor,
+        session_id=f"{visitor}-{number // 50_000}",
+        source="browser",
+        attribution_source="google",
+        attribution_medium="cpc",
+        channel="paid_search",
+        utm_source="google",
+        utm_medium="cpc",
+        utm_campaign=f"campaign-{random.randrange(40)}",
+        gclid=f"{random.getrandbits(96):024x}",
+        page_url=f"https://shop.example{path}?utm_source=google&n={number}",
+        page_path=path,
+        page_title=f"Shoes for {random.randrange(500)} days",
+        referrer="https://www.google.com/",
+        referrer_host="www.google.com",
+        landing_page=path,
+        revenue=random.randrange(50_000) if bought else None,
+        currency="USD" if bought else None,
+        order_id=f"order-{number}" if bought else None,
+        device_type="desktop",
+        browser="Chrome",
+        os="Windows",
+        country="US",
+        city="Springfield",
+        event_data={"plan": "pro", "price": random.randrange(100) / 10, "tags": ["a", "b"]},
+        workspace_id=WORKSPACE,
+        seq=number + 1,
+    )
+
+
+async def prepare(folder: Path, rows: int, days: int) -> None:
+    random, seconds = Random(1), days * 86_400 / rows
+    store = DuckEvents(settings(folder))
+    await store.start()
+    for first in range(0, rows, BATCH):
+        await store.append([event(random, n, seconds) for n in range(first, min(first + BATCH, rows))])
+    await store.maintain()
+    await store.aclose()
+
+
+class Directory:
+    """The one workspace of the benchmark."""
+
+    def generation(self) -> int:
+        return 1
+
+    async def workspaces(self) -> list[Workspace]:
+        facts = {
+            "name": "Shop",
+            "domain": None,
+            "timezone": "UTC",
+            "currency": "USD",
+            "plan": "x",
+            "active": True,
+        }
+        return [Workspace(id=WORKSPACE, public_id="k3Jx9QmZ2aPr", created_at=START, secret=b"s", **facts)]
+
+
+async def ours(folder: Path, form: Format, days: int) -> int:
+    from service_core.access.workspaces import Workspaces  # noqa: PLC0415 - next to what needs it
+
+    store, sink = DuckEvents(settings(folder)), LocalSink(folder / "out")
+    await store.start()
+    await sink.start()
+    contents = Contents(store, store, store, None, None)
+    export = Export(
+        UUID(int=1),
+        WORKSPACE,
+        UUID(int=2),
+        Subject.EVENTS,
+        form,
+        "2026-01-01",
+        str((START + timedelta(days)).date()),
+        START,
+    )
+    rows, _ = await Author(sink, Workspaces(Directory()), contents, renderer).write(export)
+    await store.aclose()
+    return rows
+
+
+def engine(folder: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(folder / "events.db"), config={"memory_limit": MEMORY})
+
+
+NAMES = ", ".join(f'"{EVENTS.c[name].name}"' for name in WIRE_COLUMNS)
+
+
+def slices(folder: Path, form: Format, days: int) -> int:
+    """Ordered, a week at a time, by data frames; nothing is formatted."""
+    rows, end = 0, START + timedelta(days=days + 1)
+    with engine(folder) as connection, (folder / f"slices.{form}").open("wb") as file:
+        while end > START:
+            begin = end - timedelta(days=7)
+            found = connection.sql(
+                f"SELECT {NAMES} FROM events WHERE workspace_id = $1 AND NOT is_bot AND timestamp >= $2 AND timestamp < $3 "
+                "ORDER BY timestamp DESC, seq DESC",
+                params=[WORKSPACE, begin.replace(tzinfo=None), end.replace(tzinfo=None)],
+            )
+            frame = pl.DataFrame(found)
+            rows, end = rows + len(frame), begin
+            frame.write_csv(file, include_header=False) if form is Format.CSV else frame.write_ndjson(file)
+    return rows
+
+
+def copied(folder: Path, form: Format, _days: int) -> int:
+    """Unordered, by the engine alone."""
+    kind = "csv" if form is Format.CSV else "json"
+    with engine(folder) as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        query = f"SELECT {NAMES} FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot"
+        done = connection.execute(f"COPY ({query}) TO '{folder / 'copied'}.{form}' (FORMAT {kind})")
+        return int(done.fetchone()[0])
+
+
+WAYS = {
+    "engine: slices of a week -> frames": slices,
+    "engine: COPY, unordered": copied,
+    "touchpoint export": lambda folder, form, days: asyncio.run(ours(folder, form, days)),
+}
+
+
+def run(way: str, folder: Path, form: Format, days: int) -> None:
+    start = time.perf_counter()
+    rows = WAYS[way](folder, form, days)
+    seconds = time.perf_counter() - start
+    sys.stdout.write(json.dumps({"rows": rows, "seconds": seconds, "peak": peak()}))
+
+
+def peak() -> float:
+    """Highest memory of this process in MB; the usual counter would begin with that of its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def measured(way: str, folder: Path, form: Format, days: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.bench.exports", "--run", way, str(folder), form, str(days)]
+    runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(RUNS)]
+    return min(runs, key=lambda run: run["seconds"]) | {"peak": max(run["peak"] for run in runs)}
+
+
+def main(rows: int = 1_000_000, days: int = 300) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        asyncio.run(prepare(folder, rows, days))
+        sys.stdout.write(
+            f"{rows:,} events over {days} days, {len(WIRE_COLUMNS)} columns, engine memory {MEMORY}" + "\n"
+        )
+        sys.stdout.write(
+            f"{'way':<40}{'format':>8}{'seconds':>9}{'rows/s':>10}{'ratio':>7}{'peak MB':>9}" + "\n"
+        )
+        for form in Format:
+            found = {way: measured(way, folder, form, days) for way in WAYS}
+            best = min(run["seconds"] for way, run in found.items() if way.startswith("engine"))
+            for way, took in found.items():
+                speed, ratio = took["rows"] / took["seconds"], took["seconds"] / best
+                sys.stdout.write(
+                    f"{way:<40}{form:>8}{took['seconds']:>9.2f}{speed:>10,.0f}{ratio:>7.2f}{took['peak']:>9.0f}"
+                    "\n"
+                )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2], Path(sys.argv[3]), Format(sys.argv[4]), int(sys.argv[5]))
+    else:
+        main(*map(int, sys.argv[1:]))
