@@ -65,7 +65,7 @@ class LocalSink:
         Raises:
             ValueError: the name would lead out of the folder.
         """
-        if Path(name).name != name or name.startswith("."):
+        if not name or Path(name).name != name or name.startswith("."):
             raise ValueError("a file has a plain name")
         return self._folder / name
 

@@ -1,0 +1,98 @@
+"""Jobs of the serving process: done when woken, looked for unasked, given up when told to stop."""
+
+import asyncio
+from collections import deque
+from uuid import uuid4
+
+import pytest
+
+from service_core.extension import load
+from service_core.kernel.errors import StartupError
+
+
+class Bench:
+    """Work that notes what was done."""
+
+    def __init__(self, *jobs):
+        self.waiting, self.done, self.asked = deque(jobs), [], 0
+        self.changed = asyncio.Condition()
+
+    async def work(self):
+        async with self.changed:
+            self.asked += 1
+            job = self.waiting.popleft() if self.waiting else None
+            if isinstance(job, Exception):
+                raise job
+            if job is not None:
+                self.done.append(job)
+            self.changed.notify_all()
+            return job is not None
+
+    async def until(self, condition):
+        async with asyncio.timeout(5), self.changed:
+            await self.changed.wait_for(condition)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    return lambda url="inline://": load().open("jobs", url, folder=tmp_path)
+
+
+async def stopped(task, stop):
+    stop.set()
+    await asyncio.wait_for(task, 5)
+
+
+async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened):
+    jobs, bench, stop = opened("inline://?rescan_seconds=60"), Bench("a", "b"), asyncio.Event()
+    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    await bench.until(lambda: bench.asked == 3)
+    bench.waiting.append("c")
+    await jobs.wake(uuid4())
+    await bench.until(lambda: bench.done == ["a", "b", "c"])
+    await stopped(here, stop)
+
+
+async def test_jobs_are_looked_for_unasked(opened):
+    jobs, bench, stop = opened("inline://?rescan_seconds=0.01"), Bench(), asyncio.Event()
+    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    await bench.until(lambda: bench.asked > 2)
+    bench.waiting.append("a")
+    await bench.until(lambda: bench.done == ["a"])
+    await stopped(here, stop)
+
+
+async def test_a_turn_that_fails_does_not_end_the_worker(opened, caplog):
+    jobs, stop = opened("inline://?rescan_seconds=0.01"), asyncio.Event()
+    bench = Bench(RuntimeError("of ann@example.com"), "a")
+    here = asyncio.create_task(jobs.work_here(bench.work, stop))
+    await bench.until(lambda: bench.done == ["a"])
+    await stopped(here, stop)
+    assert "RuntimeError" in caplog.text
+    assert "ann@" not in caplog.text
+
+
+async def test_as_many_jobs_as_workers_run_side_by_side(opened):
+    started, stop = asyncio.Semaphore(0), asyncio.Event()
+    ended = []
+
+    async def work():
+        started.release()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(None)
+
+    here = asyncio.create_task(opened("inline://?workers=3").work_here(work, stop))
+    async with asyncio.timeout(5):
+        for _ in range(3):
+            await started.acquire()
+    assert started.locked()
+    await stopped(here, stop)
+    assert len(ended) == 3
+
+
+@pytest.mark.parametrize("url", ["inline://?workers=0", "inline://?rescan_seconds=0", "inline://?nice=1"])
+def test_a_misspelt_setting_stops_the_start(opened, url):
+    with pytest.raises(StartupError):
+        opened(url)
