@@ -56,6 +56,12 @@ from service_core.access.signup.ports import Checkout as Checkout
 from service_core.access.signup.ports import Founding as Founding
 from service_core.access.signup.ports import Secrets as Secrets
 from service_core.access.windows import FixedWindows as FixedWindows
+from service_core.changes.entry import AuditEntry as AuditEntry
+from service_core.changes.entry import AuditQuestion as AuditQuestion
+from service_core.changes.ports import Taken as Taken
+from service_core.changes.ports import Transaction as Transaction
+from service_core.changes.ports import Units as Units
+from service_core.changes.resource import Resource as Resource
 from service_core.delivery.exports.model import Export as Export
 from service_core.delivery.exports.model import Format as Format
 from service_core.delivery.exports.model import Status as Status

@@ -16,6 +16,7 @@ from service_core.access.oauth.ports import Grants
 from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
+from service_core.changes.ports import Units
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
 from service_core.insight.cohorts.ports import Cohorts
@@ -40,6 +41,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         Tickets,
         Exports,
         ExportWork,
+        Units,
     ),
     "limits": (RateLimiter,),
     "queue": (IngestQueue,),
@@ -76,6 +78,7 @@ class WorkspaceDatabase(
     Grants,
     Clients,
     Tickets,
+    Units,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""

@@ -15,6 +15,7 @@ from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.grants import SqlGrants
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
+from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
 from plugins.workspace_sql.signups import SqlSignups
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
@@ -28,9 +29,16 @@ _IDENTIFY: Final = (
 
 
 class SqlDirectory(
-    SqlAccounts, SqlMembers, SqlKeyRequests, SqlSignups, SqlGrants, SqlAuthorizations, SqlExports
+    SqlAccounts,
+    SqlMembers,
+    SqlKeyRequests,
+    SqlSignups,
+    SqlGrants,
+    SqlAuthorizations,
+    SqlExports,
+    SqlUnits,
 ):
-    """Implements the directory port on one `Database`, and with its parts every port of the wing `access`."""
+    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports and changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,0 +1,187 @@
+"""Transactions over what a workspace owns, in SQL: records, audit log and kept answers commit together."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from plugins.workspace_sql.changes_tables import AUDIT, REPLAYS, RESOURCE_KEYS, RESOURCES
+from plugins.workspace_sql.database import Database
+from service_core.plugin import AuditEntry, AuditQuestion, Resource, Taken, Transaction
+
+_Record = TypeVar("_Record", bound=Resource)
+
+_MARKS: Final = {"undoable", "undone_by", "undone_at"}
+"""Fields of an entry that are told by columns of their own."""
+
+
+class SqlUnits:
+    """Implements the port `Units`."""
+
+    _database: Database
+
+    @asynccontextmanager
+    async def look(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
+        """A transaction that only reads."""
+        async with self._database.read() as connection:
+            yield _transaction(connection, workspace_id)
+
+    @asynccontextmanager
+    async def begin(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
+        """A transaction that holds the write lock from its start."""
+        async with self._database.write() as connection:
+            yield _transaction(connection, workspace_id)
+
+
+def _transaction(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
+    bound = connection, workspace_id
+    return Transaction(_Resources(*bound), _Audit(*bound), _Replays(*bound))
+
+
+class _Resources:
+    def __init__(self, connection: AsyncConnection, workspace_id: UUID) -> None:
+        self._connection = connection
+        self._workspace_id = workspace_id
+
+    async def get(self, model: type[_Record], resource_id: UUID) -> _Record | None:
+        query = self._live(model).where(RESOURCES.c.id == resource_id)
+        state = (await self._connection.execute(query)).scalar()
+        return None if state is None else model.model_validate(state)
+
+    async def every(self, model: type[_Record]) -> list[_Record]:
+        query = self._live(model).order_by(RESOURCES.c.created_at.desc(), RESOURCES.c.id.desc())
+        return [model.model_validate(state) for state in (await self._connection.execute(query)).scalars()]
+
+    async def save(self, record: Resource) -> None:
+        row = {"state": record.state, "updated_at": record.updated_at, "deleted_at": None}
+        replaced = await self._connection.execute(sa.update(RESOURCES).where(self._is(record)).values(row))
+        if replaced.rowcount == 0:
+            described = {
+                "id": record.id,
+                "workspace_id": self._workspace_id,
+                "type": record.resource_type,
+                "created_at": record.created_at,
+            }
+            await self._connection.execute(sa.insert(RESOURCES).values({**row, **described}))
+        await self._release(record)
+        for key in record.unique_keys():
+            await self._claim(key, record.id)
+
+    async def remove(self, record: Resource, now: datetime) -> None:
+        gone = sa.update(RESOURCES).where(self._is(record)).values(deleted_at=now)
+        await self._connection.execute(gone)
+        await self._release(record)
+
+    async def is_taken(self, key: str) -> bool:
+        query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)
+        return (await self._connection.execute(query)).first() is not None
+
+    async def _claim(self, key: str, holder: UUID) -> None:
+        claim = sa.insert(RESOURCE_KEYS).values(key=key, resource_id=holder)
+        try:
+            async with self._connection.begin_nested():
+                await self._connection.execute(claim)
+        except IntegrityError:
+            raise Taken(key) from None
+
+    async def _release(self, record: Resource) -> None:
+        await self._connection.execute(
+            sa.delete(RESOURCE_KEYS).where(RESOURCE_KEYS.c.resource_id == record.id)
+        )
+
+    def _is(self, record: Resource) -> sa.ColumnElement[bool]:
+        return sa.and_(RESOURCES.c.id == record.id, RESOURCES.c.workspace_id == self._workspace_id)
+
+    def _live(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
+        return sa.select(RESOURCES.c.state).where(
+            RESOURCES.c.workspace_id == self._workspace_id,
+            RESOURCES.c.type == model.resource_type,
+            RESOURCES.c.deleted_at.is_(None),
+        )
+
+
+class _Audit:
+    def __init__(self, connection: AsyncConnection, workspace_id: UUID) -> None:
+        self._connection = connection
+        self._workspace_id = workspace_id
+
+    async def add(self, entry: AuditEntry) -> None:
+        row = {
+            "id": entry.id,
+            "workspace_id": self._workspace_id,
+            "type": entry.resource.type,
+            "resource_id": entry.resource.id,
+            "actor_id": entry.actor.id,
+            "created_at": entry.created_at,
+            "entry": entry.model_dump(mode="json", by_alias=True, exclude=_MARKS),
+        }
+        await self._connection.execute(sa.insert(AUDIT).values(row))
+
+    async def get(self, entry_id: UUID) -> AuditEntry | None:
+        found = await self._entries(self._own().where(AUDIT.c.id == entry_id))
+        return found[0] if found else None
+
+    async def page(self, question: AuditQuestion, limit: int, offset: int) -> list[AuditEntry]:
+        query = self._own().where(AUDIT.c.created_at <= question.until)
+        if question.since is not None:
+            query = query.where(AUDIT.c.created_at >= question.since)
+        wanted = (
+            (AUDIT.c.type, question.resource_type),
+            (AUDIT.c.resource_id, question.resource_id),
+            (AUDIT.c.actor_id, question.actor_id),
+        )
+        query = query.where(*(column == value for column, value in wanted if value is not None))
+        newest = query.order_by(AUDIT.c.created_at.desc(), AUDIT.c.id.desc())
+        return await self._entries(newest.limit(limit).offset(offset))
+
+    async def mark_undone(self, entry_id: UUID, undone_by: UUID, now: datetime) -> bool:
+        open_entry = (
+            AUDIT.c.id == entry_id,
+            AUDIT.c.workspace_id == self._workspace_id,
+            AUDIT.c.undone_by.is_(None),
+        )
+        mark = sa.update(AUDIT).where(*open_entry).values(undone_by=undone_by, undone_at=now)
+        return bool((await self._connection.execute(mark)).rowcount)
+
+    def _own(self) -> sa.Select[Any]:
+        columns = AUDIT.c.entry, AUDIT.c.undone_by, AUDIT.c.undone_at
+        return sa.select(*columns).where(AUDIT.c.workspace_id == self._workspace_id)
+
+    async def _entries(self, query: sa.Select[Any]) -> list[AuditEntry]:
+        rows = (await self._connection.execute(query)).mappings()
+        return [
+            AuditEntry.model_validate(
+                {**row["entry"], "undone_by": row["undone_by"], "undone_at": row["undone_at"]}
+            )
+            for row in rows
+        ]
+
+
+class _Replays:
+    def __init__(self, connection: AsyncConnection, workspace_id: UUID) -> None:
+        self._connection = connection
+        self._workspace_id = workspace_id
+
+    async def find(self, ticket: str, now: datetime) -> Mapping[str, Any] | None:
+        query = sa.select(REPLAYS.c.answer).where(
+            REPLAYS.c.ticket == ticket,
+            REPLAYS.c.workspace_id == self._workspace_id,
+            REPLAYS.c.expires_at > now,
+        )
+        found: Mapping[str, Any] | None = (await self._connection.execute(query)).scalar()
+        return found
+
+    async def keep(self, ticket: str, answer: Mapping[str, Any], now: datetime, until: datetime) -> None:
+        await self._connection.execute(sa.delete(REPLAYS).where(REPLAYS.c.expires_at <= now))
+        row = {
+            "ticket": ticket,
+            "workspace_id": self._workspace_id,
+            "answer": dict(answer),
+            "expires_at": until,
+        }
+        await self._connection.execute(sa.insert(REPLAYS).values(row))
