@@ -15,6 +15,7 @@ from service_core import builtin
 from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
+from service_core.changes.write import Writes
 from service_core.extension import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -33,6 +34,7 @@ from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.kinds import kinds_of
 
 _Part = TypeVar("_Part")
 
@@ -128,6 +130,7 @@ def _offers(
         Settings: settings,
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
+        Writes: Writes(ports.workspace, kinds_of(settings)),
         Catalog: registry.catalog,
         Models: models,
         Questions: Questions(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from service_core.access.requests import operations as requests
 from service_core.access.signup import operations as signup
+from service_core.changes import operations as changes
 from service_core.delivery.exports import operations as exports
 from service_core.extension import hook
 from service_core.gateway import operations as gateway
@@ -17,6 +18,8 @@ from service_core.insight.metrics import METRICS
 from service_core.insight.people import operations as people
 from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
+from service_core.workspace.links import operations as links
+from service_core.workspace.scripts import operations as scripts
 
 
 @hook
@@ -32,6 +35,9 @@ def operations() -> Iterable[Operation]:
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
         *exports.OPERATIONS,
+        *changes.OPERATIONS,
+        *links.OPERATIONS,
+        *scripts.OPERATIONS,
     )
 
 

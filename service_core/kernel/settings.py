@@ -150,6 +150,16 @@ class AccountsSettings(Section):
     passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
 
 
+class LinksSettings(Section):
+    """Trackable links."""
+
+    domain: str = Field(
+        "",
+        description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. It never "
+        "changes once links are published.",
+    )
+
+
 class Settings(Section):
     """A deployment. Every section and every line has a default that works on one machine."""
 
@@ -165,3 +175,4 @@ class Settings(Section):
     signup: SignupSettings = SignupSettings()
     mail: MailSettings = MailSettings()
     accounts: AccountsSettings = AccountsSettings()
+    links: LinksSettings = LinksSettings()

@@ -74,6 +74,7 @@ TABLE: Mapping[str, str] = {
     "GET /v1/rules": READ,
     "GET /v1/links": READ,
     "GET /v1/scripts/proposals": READ,
+    "GET /v1/scripts/proposals/{proposalId}": READ,
     "GET /v1/audit": READ,
     "GET /v1/dashboards": READ,
     "GET /v1/dashboards/{dashboardId}": READ,

@@ -1,0 +1,117 @@
+"""A trackable link, and the domain its slug stands on."""
+
+import secrets
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
+from uuid import NAMESPACE_DNS, UUID, uuid5
+
+from service_core.changes.resource import Resource
+from service_core.kernel.errors import Conflict, Refusal
+
+UTM: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
+IDENTIFIER_LENGTH: Final = 8
+SLUG_LENGTH: Final = 7
+_LOWER: Final = string.ascii_lowercase + string.digits
+_LETTERS: Final = string.ascii_letters + string.digits
+
+Target = Literal["web", "app"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDomain:
+    """The host of redirect links; its id follows from its name, so no table has to know it."""
+
+    host: str
+
+    @property
+    def id(self) -> UUID:
+        """The id on the wire."""
+        return uuid5(NAMESPACE_DNS, self.host)
+
+
+class Link(Resource):
+    """A trackable link as it is stored.
+
+    One with a domain redirects and has a slug there; one without leads to its destination directly.
+    Recorded events carry the tracking identifier, so it never changes.
+    """
+
+    resource_type: ClassVar[str] = "tracking_link"
+
+    domain_id: UUID | None
+    destination_url: str
+    tracking_identifier: str
+    slug: str | None
+    target: Target
+    ios_url: str | None
+    android_url: str | None
+    utm_source: str | None
+    utm_medium: str | None
+    utm_campaign: str | None
+    utm_term: str | None
+    utm_content: str | None
+
+    def unique_keys(self) -> tuple[str, ...]:
+        """The tracking identifier in the workspace, and the slug on its domain."""
+        own = identifier_key(self.workspace_id, self.tracking_identifier)
+        if self.domain_id is None or self.slug is None:
+            return (own,)
+        return own, slug_key(self.domain_id, self.slug)
+
+    def refusal(self, key: str) -> Refusal:
+        """A slug that is taken, or an identifier that somebody restored has again."""
+        if key.startswith(_SLUG):
+            return Conflict("This slug is taken", "slug_taken", field="link.slug")
+        return super().refusal(key)
+
+
+_SLUG: Final = "slug:"
+
+
+def slug_key(domain_id: UUID, slug: str) -> str:
+    """The unique key of a slug: the edge finds a link by it."""
+    return f"{_SLUG}{domain_id.hex}/{slug}"
+
+
+def identifier_key(workspace_id: UUID, identifier: str) -> str:
+    """The unique key of a tracking identifier."""
+    return f"lyr:{workspace_id.hex}/{identifier}"
+
+
+def new_identifier() -> str:
+    """A tracking identifier: the ``lyr`` value of a link."""
+    return "".join(secrets.choice(_LOWER) for _ in range(IDENTIFIER_LENGTH))
+
+
+def new_slug() -> str:
+    """A slug for who names none."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(SLUG_LENGTH))
+
+
+def address(state: Mapping[str, Any], domain: LinkDomain | None) -> str | None:
+    """What to publish; None while a dry run does not know it.
+
+    Args:
+        state: a link as JSON values.
+        domain: that of the deployment.
+    """
+    if state["domain_id"] is not None:
+        return f"https://{domain.host}/{state['slug']}" if domain and state["slug"] else None
+    if state["tracking_identifier"] is None:
+        return None
+    return _tagged(state)
+
+
+def _tagged(state: Mapping[str, Any]) -> str:
+    """The destination with ``lyr`` and the UTM values; what it says itself stays, but for ``lyr``."""
+    destination: str = state["destination_url"]
+    parts = urlsplit(destination)
+    own = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != "lyr"]
+    named = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    added = {"lyr": state["tracking_identifier"]}
+    added |= {name: state[name] for name in UTM if state[name] and name not in named}
+    pieces = [*own, *(f"{name}={quote_plus(value)}" for name, value in added.items())]
+    return urlunsplit(parts._replace(query="&".join(pieces)))

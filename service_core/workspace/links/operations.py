@@ -1,0 +1,119 @@
+"""`/links` (contract 5.2)."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from service_core.access.model import Caller, Via
+from service_core.changes.actor import Actor
+from service_core.changes.envelope import Envelope
+from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.write import Writes
+from service_core.kernel.operations import Budget, Reply, Scope, operation
+from service_core.kernel.params import Answer
+from service_core.kernel.settings import Settings
+from service_core.workspace.links.bodies import CreateLink, UpdateLink
+from service_core.workspace.links.model import Link, Target
+from service_core.workspace.links.plan import create, delete, update
+from service_core.workspace.links.resource import domain_of
+
+
+class LinkAnswer(Answer):
+    """A trackable link."""
+
+    id: UUID
+    workspace_id: UUID
+    domain_id: UUID | None
+    name: str
+    kind: Literal["redirect", "direct"]
+    url: str | None = Field(description="What to publish; null when the domain is not set up any more.")
+    destination_url: str
+    tracking_identifier: str = Field(description="The `lyr` value; it never changes.")
+    slug: str | None
+    target: Target
+    ios_url: str | None
+    android_url: str | None
+    utm_source: str | None
+    utm_medium: str | None
+    utm_campaign: str | None
+    utm_term: str | None
+    utm_content: str | None
+    clicks: int | None = Field(description="Null while nothing counts them.")
+    unique_clicks: int | None = Field(description="Null while nothing counts them.")
+    created_at: datetime
+    updated_at: datetime
+    created_via: Via
+    created_by: Actor
+
+
+class LinkList(Answer):
+    """Every link, newest first."""
+
+    links: list[LinkAnswer]
+
+
+class LinkPath(BaseModel):
+    """Which link."""
+
+    linkId: UUID  # noqa: N815 - as in the path
+
+
+@operation("GET /links", tag="links")
+async def list_links(*, who: Caller, writes: Writes) -> LinkList:
+    """Every trackable link, newest first."""
+    kind = writes.kinds[Link.resource_type]
+    async with writes.units.look(who.workspace.id) as unit:
+        links = await unit.resources.every(Link)
+    return LinkList(links=[LinkAnswer.model_validate(kind.shown(link.state)) for link in links])
+
+
+@operation(
+    "POST /links",
+    scope=Scope.WRITE_LINKS,
+    budget=Budget.MUTATION,
+    tag="links",
+    errors=(409, 422),
+    replays=True,
+)
+async def create_link(
+    body: CreateLink, *, who: Caller, writes: Writes, settings: Settings
+) -> Reply[Envelope]:
+    """Make a trackable link.
+
+    With a domain or a slug it redirects from there; otherwise its `url` is the destination with the
+    tag and the UTM values appended.
+    """
+    return await writes.run(who, create(who, body.link, domain_of(settings)), dry_run=body.dry_run)
+
+
+@operation(
+    "PATCH /links/{linkId}",
+    scope=Scope.WRITE_LINKS,
+    budget=Budget.MUTATION,
+    tag="links",
+    errors=(409, 422),
+)
+async def update_link(path: LinkPath, body: UpdateLink, *, who: Caller, writes: Writes) -> Reply[Envelope]:
+    """Change the fields sent; the redirect follows in the same call."""
+    return await writes.run(who, update(who, path.linkId, body.link), dry_run=body.dry_run)
+
+
+@operation(
+    "DELETE /links/{linkId}",
+    scope=Scope.WRITE_LINKS,
+    budget=Budget.MUTATION,
+    tag="links",
+    errors=(409,),
+    body_optional=True,
+)
+async def delete_link(
+    path: LinkPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
+) -> Reply[Envelope]:
+    """Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back."""
+    dry_run = query.dry_run if body.dry_run is None else body.dry_run
+    return await writes.run(who, delete(path.linkId), dry_run=dry_run)
+
+
+OPERATIONS = (list_links, create_link, update_link, delete_link)

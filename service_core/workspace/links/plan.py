@@ -1,0 +1,150 @@
+"""How a link is made, changed and deleted."""
+
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import UUID
+
+from service_core.access.model import Caller
+from service_core.changes.actor import actor_of
+from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.write import Plan
+from service_core.kernel.errors import NotFound, Unprocessable
+from service_core.kernel.ids import new_id
+from service_core.workspace.addresses import STORES, check_slug, check_url
+from service_core.workspace.links.bodies import IMMUTABLE, LinkPatch, NewLink
+from service_core.workspace.links.model import (
+    UTM,
+    Link,
+    LinkDomain,
+    identifier_key,
+    new_identifier,
+    new_slug,
+    slug_key,
+)
+
+LONGEST_TEXT: Final = 255
+
+
+def create(who: Caller, wanted: NewLink, domain: LinkDomain | None) -> Plan:
+    """The plan of a new link.
+
+    Raises:
+        Unprocessable: ``invalid_field``, ``invalid_url``, ``invalid_slug``, ``unknown_domain``.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        on = _domain_of(wanted, domain)
+        asked = wanted.slug or None
+        if asked:
+            check_slug(asked)
+        slug = asked or (await _free(unit, new_slug, lambda text: slug_key(on, text)) if on else None)
+        workspace_id = who.workspace.id
+        identifier = await _free(unit, new_identifier, lambda text: identifier_key(workspace_id, text))
+        link = Link(
+            id=new_id(),
+            workspace_id=workspace_id,
+            domain_id=on,
+            slug=slug,
+            tracking_identifier=identifier,
+            target=wanted.target,
+            **_texts(wanted.model_dump(include=_TEXTS)),
+            created_at=who.now,
+            updated_at=who.now,
+            created_via=who.via,
+            created_by=actor_of(who),
+        )
+        _check(link)
+        generated = {"tracking_identifier"} | (set() if asked or on is None else {"slug"})
+        return Change(Action.CREATE, None, link, ASSIGNED | generated)
+
+    return plan
+
+
+def update(who: Caller, link_id: UUID, patch: LinkPatch) -> Plan:
+    """The plan of a changed link: only the fields sent change.
+
+    Raises:
+        NotFound: the workspace has no such link.
+        Unprocessable: ``immutable_field``, ``invalid_field``, ``invalid_url``.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        link = await _found(unit, link_id)
+        for name in sorted(patch.model_fields_set & IMMUTABLE):
+            raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
+        sent = _texts(patch.model_dump(include=patch.model_fields_set))
+        changed = Link.model_validate({**link.state, **sent, "updated_at": who.now})
+        _check(changed)
+        return Change(Action.UPDATE, link, changed)
+
+    return plan
+
+
+def delete(link_id: UUID) -> Plan:
+    """The plan of a deleted link; its row stays in the audit entry.
+
+    Raises:
+        NotFound: the workspace has no such link.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        return Change(Action.DELETE, await _found(unit, link_id), None)
+
+    return plan
+
+
+_TEXTS: Final = {"name", "destination_url", "ios_url", "android_url", *UTM}
+_REQUIRED: Final = ("name", "destination_url")
+
+
+def _texts(sent: dict[str, Any]) -> dict[str, Any]:
+    """Texts as they are kept: null and the empty text clear an optional field."""
+    for name in _REQUIRED:
+        if name in sent and not (sent[name] or "").strip():
+            raise Unprocessable(f"{name} must not be empty", "invalid_field", field=f"link.{name}")
+    return {name: value or None for name, value in sent.items()}
+
+
+def _check(link: Link) -> None:
+    check_url("destination_url", link.destination_url)
+    for name, url in (("ios_url", link.ios_url), ("android_url", link.android_url)):
+        if url is not None:
+            check_url(name, url, STORES)
+    for name in ("name", *UTM):
+        if len(getattr(link, name) or "") > LONGEST_TEXT:
+            raise Unprocessable(
+                f"{name} has at most {LONGEST_TEXT} characters", "invalid_field", field=f"link.{name}"
+            )
+    if link.target == "app" and link.ios_url is None and link.android_url is None:
+        raise Unprocessable(
+            "A link to an app needs ios_url or android_url", "invalid_field", field="link.target"
+        )
+
+
+def _domain_of(wanted: NewLink, domain: LinkDomain | None) -> UUID | None:
+    """The domain of a redirect link; None for a direct one."""
+    if wanted.domain_id is None and not wanted.slug:
+        return None
+    if domain is None or wanted.domain_id not in (None, domain.id):
+        raise Unprocessable(
+            "There is no such link domain",
+            "unknown_domain",
+            field="link.domain_id",
+            hint="Leave domain_id and slug out for a direct link.",
+        )
+    return domain.id
+
+
+async def _free(unit: Transaction, new: Callable[[], str], key: Callable[[str], str]) -> str:
+    text = new()
+    while await unit.resources.is_taken(key(text)):
+        text = new()
+    return text
+
+
+async def _found(unit: Transaction, link_id: UUID) -> Link:
+    link = await unit.resources.get(Link, link_id)
+    if link is None:
+        raise NotFound
+    return link

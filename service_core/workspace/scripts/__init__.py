@@ -1,0 +1,1 @@
+"""Proposals of container scripts: drafts that a person approves, and nobody else."""
