@@ -118,13 +118,6 @@ class Only(FunctionElement[Any]):
     type = sa.Text()
 
 
-class Listed(FunctionElement[bool]):
-    """Whether a number is in a list that is bound as one value."""
-
-    inherit_cache = True
-    type = sa.Boolean()
-
-
 class Latest(GenericFunction[Any]):
     """The first argument of the row that is latest by the others."""
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.periods import micros, micros_of
@@ -51,15 +52,19 @@ def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     seen = [rows.met(predicate) for predicate in plan.scan.filters]
     starts = sa.and_(among(name, firsts), *between(rows.at, plan.scan.span), *seen)
-    statement: sa.Select[Any] = sa.select(
+    columns: list[Expression] = [
         unit.label("unit"),
         fn.Position(rows.at, rows.table.c.seq).label("pos"),
         fn.Micros(rows.at).label("t"),
         sa.func.coalesce(starts, sa.false()).label("starts"),
         (among(name, plan.exclude) if plan.exclude else sa.false()).label("excluded"),
         *(among(name, step).label(f"in{k}") for k, step in enumerate(plan.steps)),
+    ]
+    statement = (
+        sa.select(*columns)
+        .select_from(rows.source)
+        .where(*rows.where, rows.at < sa.literal(naive(looked.end)))
     )
-    statement = statement.select_from(rows.source).where(*rows.where, rows.at < sa.literal(naive(looked.end)))
     return statement if plan.order is FunnelOrder.STRICT else statement.where(among(name, names))
 
 

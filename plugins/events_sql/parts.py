@@ -12,7 +12,7 @@ from plugins.events_sql.conditions import Expression
 from plugins.events_sql.credits import CreditRows
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.relations import Rows, rows_of
-from service_core.plugin import Aggregate, Leaf, Relation, Span
+from service_core.plugin import Aggregate, Leaf, Predicate, Relation, Span
 
 BUCKET: Final = "b"
 _NOTHING: Final = sa.literal_column("0", sa.BigInteger)
@@ -84,17 +84,20 @@ class Part:
         return [absent if column is None else self._rows.column(column) for column in asked]
 
     @cached_property
+    def _common(self) -> tuple[Predicate, ...]:
+        """The conditions that all leaves have: met once by every row instead of by each leaf."""
+        first, *others = (self.leaves[i].where for i in self.own)
+        return tuple(p for p in first if all(p in where for where in others))
+
+    @cached_property
     def _met(self) -> dict[int, Expression]:
-        """The conditions of the leaves that have some."""
-        return {
-            i: sa.and_(*(self._rows.met(predicate) for predicate in self.leaves[i].where))
-            for i in self.own
-            if self.leaves[i].where
-        }
+        """The further conditions of the leaves that have some."""
+        further = {i: [p for p in self.leaves[i].where if p not in self._common] for i in self.own}
+        return {i: sa.and_(*map(self._rows.met, found)) for i, found in further.items() if found}
 
     def _where(self) -> list[Expression]:
         """What a row meets that any leaf counts."""
-        where = [self._rows.met(predicate) for predicate in self.plan.scan.filters]
+        where = [*map(self._rows.met, (*self.plan.scan.filters, *self._common))]
         if len(self._met) == len(self.own):
             where.append(sa.or_(*self._met.values()))
         return [*self._rows.where, *where]

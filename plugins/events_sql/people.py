@@ -11,6 +11,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
 from plugins.events_sql.log import ROW
 from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
@@ -20,7 +21,11 @@ from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import CHARGE, IDENTIFY, PAGE_VIEWS, PeoplePage, Person, Scan, text_trait, traits
 
-SHOWN: Final = sa.table("shown", sa.column("person_no", sa.BigInteger), sa.column("place", sa.BigInteger))
+SHOWN: Final = sa.table(
+    "shown",
+    *(sa.column(name, sa.BigInteger) for name in ("person_no", "place", "last_seq")),
+    sa.column("last_seen", sa.DateTime),
+)
 """The page, kept as a table of the question."""
 
 
@@ -39,9 +44,14 @@ def gather(plan: PeoplePage, reader: Reader) -> None:
 def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
     reader.keep("shown", _page(plan))
+    keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
+    keep_near(plan.scan.workspace_id, reader)
     told = {name: {row[0]: row[1:] for row in reader.rows(part)} for name, part in _parts(plan.scan).items()}
     order = reader.text("SELECT person_no FROM shown ORDER BY place")
     return [_person(number, told) for (number,) in order]
+
+
+_KEPT: Final = ("person_no", "last_seen", "last_seq")
 
 
 def _crowd(plan: PeoplePage) -> sa.Select[Any]:
@@ -50,19 +60,20 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     met = [rows.met(predicate) for predicate in plan.scan.filters]
     number = rows.person_no()
     prefix = sa.literal((plan.search or "").lower())
-    latest = fn.Latest(fn.Row(rows.table.c.country), rows.at, rows.table.c.seq)
+    told = [
+        number.label("person_no"),
+        sa.func.max(rows.at).label("last_seen"),
+        sa.cast(fn.Latest(rows.table.c.seq, rows.at, rows.table.c.seq), sa.BigInteger).label("last_seq"),
+        sa.func.count().label("events"),
+    ]
+    if plan.country is not None:
+        latest = fn.Latest(fn.Row(rows.table.c.country), rows.at, rows.table.c.seq)
+        told.append(fn.Only(latest).label("country"))
+    if plan.search is not None:
+        found = fn.Starts(sa.func.lower(rows.table.c.visitor_id), prefix)
+        told.append(sa.func.bool_or(found).label("is_found"))
     seen = (
-        sa.select(
-            number.label("person_no"),
-            sa.func.max(rows.at).label("last_seen"),
-            sa.func.count().label("events"),
-            fn.Only(latest).label("country"),
-            sa.func.bool_or(fn.Starts(sa.func.lower(rows.table.c.visitor_id), prefix)).label("is_found"),
-        )
-        .select_from(rows.source)
-        .where(*rows.where, *met)
-        .group_by(number)
-        .subquery("seen")
+        sa.select(*told).select_from(rows.source).where(*rows.where, *met).group_by(number).subquery("seen")
     )
     asked = _asked(plan, seen)
     named = seen.join(IDS, IDS.c.no == seen.c.person_no)
@@ -77,7 +88,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
         )
         hit = fn.Starts(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
         where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))
-    columns = (seen.c.person_no, IDS.c.id.label("person"), sort.label("sort"))
+    columns = (*(seen.c[name] for name in _KEPT), IDS.c.id.label("person"), sort.label("sort"))
     return sa.select(*columns).select_from(joined).where(*asked, *where)
 
 
@@ -128,10 +139,10 @@ def _emails(scan: Scan) -> sa.Subquery:
 
 
 def _page(plan: PeoplePage) -> sa.Select[Any]:
-    crowd = sa.table("crowd", *(sa.column(name) for name in ("person_no", "person", "sort")))
+    crowd = sa.table("crowd", *(sa.column(name) for name in (*_KEPT, "person", "sort")))
     order = (crowd.c.sort.desc(), crowd.c.person.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
-    numbered = sa.select(crowd.c.person_no, place).subquery()
+    numbered = sa.select(*(crowd.c[name] for name in _KEPT), place).subquery()
     return sa.select(numbered).where(
         numbered.c.place > plan.offset, numbered.c.place <= plan.offset + plan.limit
     )
@@ -139,8 +150,8 @@ def _page(plan: PeoplePage) -> sa.Select[Any]:
 
 def _parts(scan: Scan) -> dict[str, sa.Select[Any]]:
     """What the rows of the page show, one statement each; every first column is the person."""
-    first = persons_first_seen(scan)
-    touch = _first_touches(scan).subquery("touch")
+    first = persons_first_seen(scan, THEIRS)
+    touch = _first_touches(scan, NEAR).subquery("touch")
     return {
         "name": sa.select(SHOWN.c.person_no, IDS.c.id).join(IDS, IDS.c.no == SHOWN.c.person_no),
         "seen": _seen(scan),
@@ -160,7 +171,8 @@ def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression
     rows = EventRows(scan, scan.span, table)
     number = rows.person_no()
     met = [rows.met(predicate) for predicate in scan.filters]
-    return rows.source.join(SHOWN, SHOWN.c.person_no == number), SHOWN.c.person_no, [*rows.where, *met]
+    source = rows.source.join(SHOWN, SHOWN.c.person_no == number)
+    return source, SHOWN.c.person_no, [*rows.where, *met, of(THEIRS, table.c.visitor_no)]
 
 
 def _seen(scan: Scan) -> sa.Select[Any]:
@@ -177,11 +189,11 @@ def _seen(scan: Scan) -> sa.Select[Any]:
 
 
 def _latest(scan: Scan) -> sa.Select[Any]:
-    source, number, where = _of_page(scan)
-    order = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
-    place = sa.func.row_number().over(partition_by=number, order_by=order).label("place")
-    numbered = sa.select(number, *ROW, place).select_from(source).where(*where).subquery()
-    return sa.select(*(c for c in numbered.c if c.name != "place")).where(numbered.c.place == 1)
+    """The last event of every person: its place is known, so only its row is read."""
+    same = sa.and_(EVENTS.c.timestamp == SHOWN.c.last_seen, EVENTS.c.seq == SHOWN.c.last_seq)
+    source = EVENTS.join(SHOWN, same)
+    own = EVENTS.c.workspace_id == scan.workspace_id
+    return sa.select(SHOWN.c.person_no, *ROW).select_from(source).where(own)
 
 
 def _converted(scan: Scan) -> sa.Select[Any]:
@@ -194,18 +206,11 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, frozenset())
     number = person_no(rows, rows.table)
-    seen = EventRows(scan, scan.span)
-    met = [seen.met(predicate) for predicate in scan.filters]
-    picked = (
-        sa.select(EVENTS.c.seq, EVENTS.c.timestamp)
-        .select_from(seen.source)
-        .where(*seen.where, *met)
-        .subquery()
-    )
     own = rows.table.c.currency.is_not_distinct_from(scan.currency)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
     source = rows.source
     if scan.filters:
+        picked = _picked(scan)
         same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
         source = source.join(picked, same)
     if shown:
@@ -216,8 +221,16 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 
 
-def _first_touches(scan: Scan) -> sa.Select[Any]:
-    touch = touches(scan)
+def _picked(scan: Scan) -> sa.Subquery:
+    """Where the events stand that the scan sees."""
+    rows = EventRows(scan, scan.span)
+    met = [rows.met(predicate) for predicate in scan.filters]
+    columns = (EVENTS.c.seq, EVENTS.c.timestamp)
+    return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()
+
+
+def _first_touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Select[Any]:
+    touch = touches(scan, near)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()
     columns = [numbered.c[name] for name in ("person_no", "at", *COLUMNS)]

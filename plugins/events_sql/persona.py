@@ -1,6 +1,5 @@
 """One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -8,14 +7,13 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
 from plugins.events_sql.log import ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import CANDIDATES, EVENTS, IDS, OWNERS, PERSONS
+from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
-
-_INTEGERS: Final = sa.ARRAY(sa.BigInteger)
 
 _RESOLVE: Final = """
 SELECT coalesce(p.id, i.id) FROM ids i
@@ -52,41 +50,15 @@ def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:
     return found[0][0] if found else None
 
 
-def _visitors(workspace_id: UUID, persons: Iterable[int], reader: Reader) -> set[int]:
-    """Every visitor whose events may be those of some persons."""
-    listed = sa.literal(list(persons), _INTEGERS)
-    parts = reader.rows(sa.select(PERSONS.c.no).where(fn.Listed(PERSONS.c.person_no, listed)))
-    ids = {*persons, *(no for (no,) in parts)}
-    listed = sa.literal(list(ids), _INTEGERS)
-    owned = sa.select(OWNERS.c.visitor_no).where(fn.Listed(OWNERS.c.strong_no, listed))
-    named = sa.select(EVENTS.c.visitor_no).where(
-        EVENTS.c.workspace_id == workspace_id, fn.Listed(EVENTS.c.strong_no, listed)
-    )
-    return {*ids, *(no for (no,) in reader.rows(sa.union(owned, named)))}
-
-
-def _sharing(visitors: Iterable[int], reader: Reader) -> set[int]:
-    """Every person that ever had an event of some visitors."""
-    listed = sa.literal(list(visitors), _INTEGERS)
-    owners = sa.select(OWNERS.c.strong_no).where(fn.Listed(OWNERS.c.visitor_no, listed))
-    named = sa.select(CANDIDATES.c.strong_no).where(
-        fn.Listed(CANDIDATES.c.visitor_no, listed), CANDIDATES.c.strong_no.is_not(None)
-    )
-    ids = {*visitors, *(no for (no,) in reader.rows(sa.union(owners, named)))}
-    parts = sa.select(PERSONS.c.no, PERSONS.c.person_no)
-    found = reader.rows(parts.where(fn.Listed(PERSONS.c.no, sa.literal(list(ids), _INTEGERS))))
-    return {*ids, *(person for _, person in found)}
-
-
 def _own(scan: Scan, person: str, reader: Reader) -> tuple[Any, list[Any]] | None:
+    """The events of a person that a scan sees: where from, and under which conditions."""
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return None
-    visitors = sorted(_visitors(scan.workspace_id, [number], reader))
+    keep_theirs(scan.workspace_id, sa.select(sa.literal(number)), reader)
     rows = EventRows(scan, scan.span)
     met = [rows.met(predicate) for predicate in scan.filters]
-    few = fn.Listed(EVENTS.c.visitor_no, sa.literal(visitors, _INTEGERS))
-    return rows, [*rows.where, *met, few, rows.person_no() == number]
+    return rows, [*rows.where, *met, of(THEIRS, EVENTS.c.visitor_no), rows.person_no() == number]
 
 
 def history(scan: Scan, person: str, reader: Reader) -> list[Event]:
@@ -100,15 +72,13 @@ def history(scan: Scan, person: str, reader: Reader) -> list[Event]:
 
 
 def person_touches(scan: Scan, person: str, reader: Reader) -> list[Touch]:
-    """The person's touches in the span, oldest first.
-
-    Whoever shares a visitor has a say in what is a touch there, so their touches are told too.
-    """
+    """The person's touches in the span, oldest first."""
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return []
-    sharing = _sharing(_visitors(scan.workspace_id, [number], reader), reader)
-    touch = touches(scan, visitors=sorted(_visitors(scan.workspace_id, sharing, reader)))
+    keep_theirs(scan.workspace_id, sa.select(sa.literal(number)), reader)
+    keep_near(scan.workspace_id, reader)
+    touch = touches(scan, NEAR)
     columns = [touch.c[name] for name in ("at", *COLUMNS)]
     own = sa.select(*columns).where(touch.c.person_no == number, *between(touch.c.at, scan.span))
     return [shown_touch(row) for row in reader.rows(own.order_by(touch.c.at, touch.c.seq))]
@@ -147,7 +117,9 @@ def said(scan: Scan) -> sa.Select[Any]:
     statement = sa.select(shown.c.person_no, told)
     source = rows.source.join(shown, shown.c.person_no == number)
     return (
-        statement.select_from(source).where(*rows.where, c.event_name == IDENTIFY).group_by(shown.c.person_no)
+        statement.select_from(source)
+        .where(*rows.where, of(THEIRS, c.visitor_no), c.event_name == IDENTIFY)
+        .group_by(shown.c.person_no)
     )
 
 

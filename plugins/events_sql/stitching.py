@@ -59,8 +59,8 @@ def person_names(rows: Any, number: Expression) -> Expression:
     return found
 
 
-def persons_first_seen(scan: Scan) -> sa.FromClause:
-    """When every person was first seen."""
+def persons_first_seen(scan: Scan, few: sa.TableClause | None = None) -> sa.FromClause:
+    """When every person was first seen, or those of a few visitors (`kin.THEIRS`)."""
     source, number = person_of(EVENTS, scan)
     found = (
         sa.select(number.label("person_no"), sa.func.min(EVENTS.c.timestamp).label("first_at"))
@@ -68,4 +68,6 @@ def persons_first_seen(scan: Scan) -> sa.FromClause:
         .where(EVENTS.c.workspace_id == scan.workspace_id)
         .group_by(number)
     )
+    if few is not None:
+        found = found.where(EVENTS.c.visitor_no.in_(sa.select(few.c.no)))
     return (found if scan.include_bots else found.where(sa.not_(EVENTS.c.is_bot))).subquery("person_first")

@@ -22,9 +22,9 @@ COLUMNS: Final = (*_CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 """Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def touches(scan: Scan, visitors: list[int] | None = None) -> sa.Subquery:
-    """Every touch of a workspace with its person, or of some visitors that make whole persons."""
-    classified = _classified(scan, visitors)
+def touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Subquery:
+    """Every touch of a workspace with its person, or near some visitors (`kin.NEAR`)."""
+    classified = _classified(scan, near)
     c = classified.c
     among = sa.func.count().over(partition_by=c.session_no).label("among")
     found = sa.select(c.person_no, c.session_no, c.at, c.seq, *_values(c), among).where(c.by.is_not(None))
@@ -42,13 +42,13 @@ def touches(scan: Scan, visitors: list[int] | None = None) -> sa.Subquery:
     return sa.union_all(only, changes).subquery("touches")
 
 
-def _classified(scan: Scan, visitors: list[int] | None) -> sa.Subquery:
+def _classified(scan: Scan, near: sa.TableClause | None) -> sa.Subquery:
     """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can carry those of another; a plain one was kept for being
     the first of its session.
     """
-    told = _told(scan, visitors)
+    told = _told(scan, near)
     campaign = fn.Row(*(told.c[column] for column in CAMPAIGN_COLUMNS))
     in_time = (told.c.at, told.c.seq)
     latest = sa.func.lag(campaign).over(partition_by=told.c.person_no, order_by=in_time)
@@ -65,14 +65,14 @@ def _classified(scan: Scan, visitors: list[int] | None) -> sa.Subquery:
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _told(scan: Scan, visitors: list[int] | None) -> sa.CTE:
+def _told(scan: Scan, near: sa.TableClause | None) -> sa.CTE:
     """Candidates with their persons, and whether they carry campaign values."""
     c = CANDIDATES.c
     source, person_no = person_of(CANDIDATES, scan)
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
     own = [c.workspace_id == scan.workspace_id]
-    if visitors is not None:
-        own.append(fn.Listed(c.visitor_no, sa.literal(visitors, sa.ARRAY(sa.BigInteger))))
+    if near is not None:
+        own.append(c.visitor_no.in_(sa.select(near.c.no)))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
     return sa.select(*columns).select_from(source).where(*own).cte("told")

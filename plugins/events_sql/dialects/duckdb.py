@@ -37,7 +37,6 @@ TEMPLATES: Final[dict[type[FunctionElement[Any]], str]] = {
     ),
     fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
     fn.Only: "({})[1]",
-    fn.Listed: "list_contains({1}, {0})",
     fn.Position: "(epoch_us({})::HUGEINT * 9223372036854775808 + {})",
     fn.JsonKeys: "unnest(json_keys({}))",
     fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
