@@ -29,7 +29,7 @@ class LocalSink:
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
 
     @asynccontextmanager
-    async def draft(self, name: str) -> AsyncIterator[BinaryIO]:
+    async def draft(self, name: str, save_as: str) -> AsyncIterator[BinaryIO]:  # noqa: ARG002 - downloads name it
         """A file that is there, whole and durable, once the block has ended well."""
         place = self._place(name)
         draft = place.with_name(place.name + DRAFT)
@@ -41,7 +41,7 @@ class LocalSink:
             await asyncio.to_thread(_discard, file, draft)
             raise
 
-    async def url(self, name: str, save_as: str, lasts: timedelta) -> None:
+    async def url(self, name: str, lasts: timedelta) -> None:
         """None: the service gives the files out itself, by links it signs."""
 
     async def read(self, name: str) -> tuple[int, Chunks] | None:

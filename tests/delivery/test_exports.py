@@ -13,7 +13,7 @@ from hosts.worker.sheets import renderer
 from service_core.access.ports import LimiterDown
 from service_core.access.workspaces import Workspaces
 from service_core.delivery.exports.contents import Contents
-from service_core.delivery.exports.model import Status, Subject
+from service_core.delivery.exports.model import LEASE, Status, Subject
 from service_core.delivery.exports.ports import QueueDown, SinkDown
 from service_core.delivery.exports.run import Exporter
 from service_core.delivery.exports.signing import signature
@@ -338,7 +338,7 @@ async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_en
     (bare.folder / "exports" / f"{taken.file}.part").write_bytes(b"half a fi")
     assert not await bare.exporter.run_next()
     assert (await polled(bare, ordered))["status"] == "running"
-    bare.later(seconds=30)
+    bare.later(seconds=LEASE.total_seconds())
     assert await bare.exporter.run_next()
     assert (await polled(bare, ordered))["row_count"] == 5
     assert bare.files == [f"{taken.id}-2.csv"]
@@ -348,7 +348,7 @@ async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(bare)
     ordered, other = await bare.order(), await bare.order()
     for _ in range(3):
         assert str((await taken_by_nobody(bare)).id) == ordered.json["id"]
-        bare.later(seconds=30)
+        bare.later(seconds=LEASE.total_seconds())
     assert await bare.exporter.run_next()
     assert (await polled(bare, ordered))["error"] == "internal error"
     assert await bare.exporter.run_next()
@@ -363,7 +363,7 @@ async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(b
         """Sleeps until another worker has done the job."""
 
         async def event_batches(self, scan, limit):
-            bare.later(seconds=30)
+            bare.later(seconds=LEASE.total_seconds())
             assert await bare.exporter.run_next()
             async for batch in bare.service.ports.events.event_batches(scan, limit):
                 yield batch
@@ -402,10 +402,10 @@ async def test_a_lease_is_renewed_while_the_worker_works(bare):
     running = asyncio.create_task(worker(bare, streams=Long(), renew_seconds=0.01).run_next())
     async with asyncio.timeout(5):
         for _ in range(4):
-            bare.later(seconds=20)
+            bare.later(seconds=10)
             while True:
                 job = await latest(bare)
-                if job.free_at and (job.free_at - bare.now).total_seconds() == 30:
+                if job.free_at == bare.now + LEASE:
                     break
                 await asyncio.sleep(0)
             assert not await bare.exporter.run_next()
@@ -462,7 +462,7 @@ async def test_what_a_queue_forgot_is_woken_again(bare):
 async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bare, monkeypatch):
     job = await bare.export()
 
-    async def url(name, save_as, lasts):
+    async def url(name, lasts):
         raise SinkDown
 
     monkeypatch.setattr(bare.service.ports.sink, "url", url)
@@ -474,12 +474,10 @@ async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bar
 async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
     job = await bare.export(start_date="2026-07-01T22:00Z", end_date="2026-07-02T03:00Z")
 
-    async def url(name, save_as, lasts):
-        return f"https://bucket.example/{name}?as={save_as}&for={lasts.total_seconds():.0f}"
+    async def url(name, lasts):
+        return f"https://bucket.example/{name}?for={lasts.total_seconds():.0f}"
 
     monkeypatch.setattr(bare.service.ports.sink, "url", url)
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
-    assert shown["download"]["url"] == (
-        f"https://bucket.example/{job['id']}-1.csv?as=events-2026-07-01-2026-07-01.csv&for=3600"
-    )
+    assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
     assert Status(shown["status"]) is Status.COMPLETED

@@ -10,6 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from service_core.kernel.date_range import between
 
 MOST_ACTIVE: Final = 5
 """Queued or running exports of a workspace (contract 14)."""
@@ -101,6 +104,11 @@ class Export:
     def files(self) -> tuple[str, ...]:
         """Names of the files of every attempt so far."""
         return tuple(map(self._file, range(1, self.attempt + 1)))
+
+    def save_as(self, zone: ZoneInfo) -> str:
+        """``events-2026-07-01-2026-07-07.csv``: by the local days of the range."""
+        asked = between(self.start_date, self.end_date, zone, self.created_at)
+        return f"{self.subject}-{asked.first_day}-{asked.last_day}.{self.format}"
 
     def _file(self, attempt: int) -> str:
         return f"{self.id}-{attempt}.{self.format}"

@@ -4,7 +4,6 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, Field
 
@@ -16,7 +15,6 @@ from service_core.delivery.exports.ports import Exports, ExportSink, JobQueue, Q
 from service_core.delivery.exports.signing import is_signed, signature
 from service_core.insight.attribution.model import Models
 from service_core.kernel.clock import Clock
-from service_core.kernel.date_range import between
 from service_core.kernel.errors import Forbidden, NotFound, TooMany, Unavailable503
 from service_core.kernel.files import CSV, NDJSON, File
 from service_core.kernel.ids import new_id
@@ -168,7 +166,7 @@ async def get_export(
     if export.status is not Status.COMPLETED:
         return _job(export)
     try:
-        url = await sink.url(export.file, _file_name(export, who.workspace.zone), LINK_LASTS)
+        url = await sink.url(export.file, LINK_LASTS)
     except SinkDown:
         return _job(export, error=_NO_LINK)
     expires = int(who.now.timestamp() + LINK_LASTS.total_seconds())
@@ -211,9 +209,7 @@ async def download_export(
     if stored is None:
         raise NotFound
     size, chunks = stored
-    return File(
-        _file_name(export, workspace.zone), CSV if export.format is Format.CSV else NDJSON, size, chunks
-    )
+    return File(export.save_as(workspace.zone), CSV if export.format is Format.CSV else NDJSON, size, chunks)
 
 
 def _common(export: Export) -> dict[str, Any]:
@@ -241,12 +237,6 @@ def _job(export: Export, download: Download | None = None, error: str | None = N
         download=download,
         download_error=error,
     )
-
-
-def _file_name(export: Export, zone: ZoneInfo) -> str:
-    """``events-2026-07-01-2026-07-07.csv``: the local days of the range."""
-    asked = between(export.start_date, export.end_date, zone, export.created_at)
-    return f"{export.subject}-{asked.first_day}-{asked.last_day}.{export.format}"
 
 
 OPERATIONS = (create_export, list_exports, get_export, download_export)

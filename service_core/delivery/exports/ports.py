@@ -75,13 +75,13 @@ class SinkDown(Exception):
 class ExportSink(Protocol):
     """Keeps finished files by name. A file is there as a whole or not at all."""
 
-    def draft(self, name: str) -> AbstractAsyncContextManager[BinaryIO]:
+    def draft(self, name: str, save_as: str) -> AbstractAsyncContextManager[BinaryIO]:
         """A file to write to, in this process; it is kept durably when the block ends.
 
-        When the block raises nothing is kept.
+        When the block raises nothing is kept. ``save_as`` is the name it has for who downloads it.
         """
 
-    async def url(self, name: str, save_as: str, lasts: timedelta) -> str | None:
+    async def url(self, name: str, lasts: timedelta) -> str | None:
         """An address that gives the file to anybody for so long; None where only `read` gives it.
 
         Raises:

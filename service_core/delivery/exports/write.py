@@ -43,7 +43,7 @@ class Author:
             raise LookupError("the workspace of an export is gone")
         query = question(export.subject, export.start_date, export.end_date, export.filters)
         table = self._contents.table(query, _on_behalf(export, workspace))
-        async with self._sink.draft(export.file) as file:
+        async with self._sink.draft(export.file, export.save_as(workspace.zone)) as file:
             found = await self._fill(export, table, file.write)
         return min(found, table.most), found > table.most
 
