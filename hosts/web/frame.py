@@ -146,7 +146,8 @@ class Frame:
         }
         body = await render_template(template, **{**shared, **values})
         answer = Response(body, status, headers(form_target), mimetype="text/html")
-        if visitor and visitor.is_new:
+        # A form of another site comes without the cookie: its answer must not replace that of a session.
+        if visitor and visitor.is_new and request.method != "POST":
             self._set(answer, visitor.secret, None)
         return answer
 

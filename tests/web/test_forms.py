@@ -109,6 +109,12 @@ async def test_the_cookie_is_for_the_server_alone(deployment):
     assert "SameSite=Lax" in cookie
 
 
+async def test_a_form_without_a_cookie_does_not_replace_one(deployment):
+    answer = await deployment.person().post("/app/approve", {"request": "x"})
+    assert answer.status == 403
+    assert "Set-Cookie" not in answer.headers
+
+
 async def test_a_form_that_is_too_large_is_refused(deployment):
     person = deployment.person()
     answer = await person.send("/app/sign-in", "/app/sign-in", email="x" * 200_000, password="x")

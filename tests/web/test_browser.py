@@ -1,0 +1,377 @@
+"""The pages in a real browser: nothing runs, nothing frames, all can be read and used by keyboard alone."""
+
+import asyncio
+import os
+import shutil
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+import pytest_asyncio
+
+from hosts.composition.ports import running
+from hosts.guard import guarded
+from hosts.serving import bind, serve
+from service_core.access.keys import found_workspace, mint_key
+from service_core.access.members.enrol import enrol
+from service_core.access.members.invite import invite
+from service_core.access.members.model import Account, Member
+from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.model import Grant
+from service_core.access.requests.file import Filing, file_request
+from service_core.access.roles import Role
+from service_core.kernel.clock import system_clock
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import Scope
+from tests.oauth.walk import CHALLENGE
+from tests.web.payloads import LONG_NAMES, PAYLOADS
+from tests.web.stage import PASSWORD, application, built
+
+CHROMIUM = os.environ.get("CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install it or name it in CHROMIUM"),
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.xdist_group("browser"),
+]
+
+WATCH = """
+window.seen = [];
+document.addEventListener("securitypolicyviolation", (event) => window.seen.push(event.violatedDirective));
+"""
+
+
+@dataclass
+class House:
+    """A deployment that is served, and a browser beside it."""
+
+    service: object
+    root: str
+    browser: object
+    founded: object
+    ann: Account
+
+    @property
+    def app(self):
+        return f"{self.root}/app"
+
+    @property
+    def settings(self):
+        return f"{self.app}/w/{self.founded.workspace.public_id}"
+
+    @property
+    def store(self):
+        return self.service.ports.workspace
+
+    @asynccontextmanager
+    async def page(self, *, signed_in=True, **options):
+        context = await self.browser.new_context(**options)
+        context.set_default_timeout(10_000)
+        if signed_in:
+            opened = await self.service.part(Doorkeeper).admit(self.ann)
+            cookie = {"name": "touchpoint", "value": opened.secret, "url": self.root, "sameSite": "Lax"}
+            await context.add_cookies([cookie])
+        try:
+            yield await context.new_page()
+        finally:
+            await context.close()
+
+    async def asked(self, *scopes, **texts):
+        """The page of a new request for a key."""
+        given = {"requester": "Agent key", "name": "Helper key", "reason": None, "client_name": None} | texts
+        filing = Filing(filer=new_id(), scopes=frozenset(scopes or [Scope.READ]), **given)
+        filed = await file_request(self.store, self.founded.workspace, filing, system_clock())
+        return f"{self.app}/approve?request={filed.token}"
+
+    async def consent(self, redirect="http://127.0.0.1:1/callback", name="Good helper"):
+        """The consent page of a new program."""
+        from service_core.access.authorization.model import Client  # noqa: PLC0415
+
+        client = Client(str(new_id()), name, (redirect,), system_clock())
+        await self.store.save_client(client)
+        query = {
+            "response_type": "code",
+            "client_id": client.id,
+            "redirect_uri": redirect,
+            "scope": " ".join(Scope),
+            "state": "x",
+            "code_challenge": CHALLENGE,
+            "code_challenge_method": "S256",
+        }
+        return f"{self.root}/oauth/authorize?{urlencode(query)}"
+
+    async def everywhere(self):
+        """Every page there is to look at."""
+        return [
+            f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/lost-password",
+            f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
+            f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
+            f"{self.app}/w/none/keys",
+        ]  # fmt: skip
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(tmp_path_factory):
+    from playwright.async_api import async_playwright  # noqa: PLC0415 - its driver starts a process
+
+    listener = bind("127.0.0.1:0")
+    root = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    folder = tmp_path_factory.mktemp("house")
+    service, _ = built(folder, clock=system_clock, settings={"http": {"root_url": root}})
+    stop = asyncio.Event()
+    async with running([service.ports.workspace]), async_playwright() as playwright:
+        store = service.ports.workspace
+        founded = await found_workspace(store, system_clock(), name="Example Shop")
+        hashed = await service.ports.passwords.hash(PASSWORD)
+        added = await enrol(
+            store, store, founded.workspace, email="ann@example.com", role=Role.OWNER, now=system_clock()
+        )
+        ann = replace(added.account, password=hashed)
+        await store.save_account(ann)
+        serving = asyncio.create_task(serve(guarded(application(service)), listener, "uvicorn", stop))
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield House(service, root, browser, founded, ann)
+        await browser.close()
+        stop.set()
+        await serving
+
+
+@asynccontextmanager
+async def foreign_site(html=""):
+    """A server of somebody else; `asked` holds the request lines it got."""
+    asked = []
+
+    async def answer(reader, writer):
+        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0].decode())
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" + html.encode()
+        )
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], asked
+
+
+def batched(values, size):
+    rest = iter(values + values[: -len(values) % size])
+    return list(zip(*[rest] * size, strict=True))
+
+
+async def test_names_of_strangers_stay_text_on_every_page(house):
+    faults = []
+    store, workspace = house.store, house.founded.workspace
+    for payload in PAYLOADS:
+        await mint_key(store, workspace, system_clock(), name=payload)
+        account = Account(new_id(), f"{new_id()}@example.com", payload, system_clock())
+        await store.save_account(account)
+        await store.save_member(Member(workspace.id, account.id, Role.VIEWER, system_clock()))
+        grant = Grant(
+            new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
+        )
+        await store.save_grant(grant)
+    async with house.page() as page:
+        await page.add_init_script(WATCH)
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        page.on("request", lambda sent: sent.url.startswith(house.root) or faults.append(sent.url))
+        page.on("console", lambda said: "Content Security" in said.text and faults.append(said.text))
+
+        async def look(address, texts):
+            await page.goto(address)
+            seen = await page.evaluate("[window.seen, window.owned, document.body.innerText]")
+            assert seen[:2] == [[], None], address
+            visible = " ".join(seen[2].split())
+            for text in texts:
+                assert " ".join(text.split()) in visible, text
+
+        for section in ("keys", "members", "connections"):
+            await look(f"{house.settings}/{section}", PAYLOADS)
+        for some in batched(PAYLOADS, 4):
+            texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
+            await store.save_workspace(replace(workspace, name=some[0]))
+            await look(await house.asked(**texts), some)
+            for name, payload in ((some[1], some[2]), (some[3], some[0])):
+                await store.save_workspace(replace(workspace, name=payload))
+                await look(await house.consent(name=name), (name, payload))
+        await look(f"{house.app}/workspaces", [some[0]])
+    await store.save_workspace(workspace)
+    assert len(PAYLOADS) >= 100
+    assert not faults
+
+
+async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
+    await house.store.save_workspace(replace(house.founded.workspace, name=LONG_NAMES[0]))
+    for name in LONG_NAMES:
+        await mint_key(house.store, house.founded.workspace, system_clock(), name=name)
+    texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
+    addresses = [
+        *await house.everywhere(),
+        await house.asked(**texts),
+        await house.consent(name=LONG_NAMES[1]),
+    ]
+    async with house.page(viewport={"width": 390, "height": 800}) as page:
+        for address in addresses:
+            await page.goto(address)
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
+            await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
+    await house.store.save_workspace(house.founded.workspace)
+
+
+CONTRAST = """
+() => {
+  const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const channels = (colour) => {
+    paint.clearRect(0, 0, 1, 1); paint.fillStyle = colour; paint.fillRect(0, 0, 1, 1);
+    return [...paint.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour[3] === 255) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.body.querySelectorAll("*")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    if (!own || !node.checkVisibility()) continue;
+    const [a, b] = [light(channels(getComputedStyle(node).color)), light(behind(node))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push([node.textContent.trim().slice(0, 40), ratio]);
+  }
+  return poor;
+}
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_text_can_be_read_in_light_and_dark(house, scheme):
+    async with house.page(color_scheme=scheme) as page:
+        for address in await house.everywhere():
+            await page.goto(address)
+            assert await page.evaluate(CONTRAST) == [], address
+        background = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(int(part) for part in background[4:-1].split(",")) > 384) is (scheme == "light")
+
+
+async def test_every_page_has_a_title_one_heading_and_a_name_for_each_field(house):
+    async with house.page() as page:
+        for address in await house.everywhere():
+            await page.goto(address)
+            assert await page.evaluate("document.querySelectorAll('h1').length") == 1, address
+            assert await page.evaluate("document.documentElement.lang") == "en"
+            assert (await page.title()).endswith("· Touchpoint")
+            nameless = "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((one) => !one.labels.length)"
+            assert await page.evaluate(f"{nameless}.length") == 0, address
+
+
+async def focused(page):
+    return await page.evaluate(
+        "[document.activeElement.innerText, parseFloat(getComputedStyle(document.activeElement).outlineWidth)]"
+    )
+
+
+async def test_signing_in_and_approving_need_no_mouse(house):
+    address = await house.asked()
+    async with house.page(signed_in=False) as page:
+        await page.goto(address)
+        await page.wait_for_function("document.activeElement.name === 'email'")
+        await page.keyboard.type("ann@example.com")
+        await page.keyboard.press("Tab")
+        await page.keyboard.type(PASSWORD)
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/approve?request=*")
+        for _ in range(20):
+            await page.keyboard.press("Tab")
+            text, outline = await focused(page)
+            assert outline >= 2, text
+            if text == "Approve":
+                break
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("h1:has-text('approved')")
+
+
+async def test_the_first_stop_skips_to_the_content(house):
+    async with house.page() as page:
+        await page.goto(f"{house.settings}/keys")
+        await page.keyboard.press("Tab")
+        assert (await focused(page))[0] == "Skip to content"
+        await page.keyboard.press("Enter")
+        assert page.url.endswith("#content")
+
+
+async def test_everything_works_without_scripts(house):
+    address = await house.asked(Scope.READ, Scope.WRITE_LINKS)
+    async with house.page(java_script_enabled=False) as page:
+        await page.goto(address)
+        await page.click("button[value=deny]")
+        assert "denied" in await page.inner_text("h1")
+        await page.goto(f"{house.settings}/keys")
+        await page.locator("section", has_text="Agent key").locator("summary").click()
+        await page.locator("section", has_text="Agent key").locator("button").click()
+        assert (await page.inner_text("code.secret")).startswith("dk_agent_")
+        await page.click("text=Sign out")
+        assert "signed out" in await page.inner_text("main")
+
+
+async def test_no_page_shows_in_a_frame(house):
+    address = await house.asked()
+    async with foreign_site(f'<iframe src="{address}"></iframe>') as (port, _), house.page() as page:
+        for host in ("127.0.0.1", "localhost"):
+            await page.goto(f"http://{host}:{port}/")
+            frame = page.frames[1]
+            await frame.wait_for_url("chrome-error://**")
+
+
+async def test_a_form_of_another_site_approves_nothing(house):
+    address = await house.asked()
+    token = address.partition("=")[2]
+    html = (
+        f'<form method="post" action="{house.app}/approve"><input name="request" value="{token}">'
+        '<input name="decision" value="approve"><button>Win a prize</button></form>'
+    )
+    async with foreign_site(html) as (port, _), house.page() as page:
+        for host in ("127.0.0.1", "localhost"):
+            await page.goto(f"http://{host}:{port}/")
+            async with page.expect_response("**/approve") as answered:
+                await page.click("button")
+            assert (await answered.value).status == 403
+        await page.goto(address)
+        assert "asks for a key" in await page.inner_text("h1")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_consent_leads_back_to_the_program(house, host):
+    async with foreign_site("done") as (port, asked), house.page() as page:
+        await page.goto(await house.consent(f"http://{host}:{port}/callback"))
+        await page.click("button[value=allow]")
+        await page.wait_for_url("**/callback?*")
+        told = parse_qs(urlsplit(asked[0].split()[1]).query)
+    assert told["code"][0].startswith("oac_")
+    assert told["iss"] == [house.root]
+    assert told["state"] == ["x"]
+
+
+async def test_an_invited_person_comes_in_by_the_mailed_link(house):
+    letters = house.service.ports.mail.letters
+    owner = Member(house.founded.workspace.id, house.ann.id, Role.OWNER, datetime(2026, 1, 1, tzinfo=UTC))
+    await invite(
+        house.store, house.service.ports.mail, house.founded.workspace, owner,
+        email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
+    )  # fmt: skip
+    link = next(line for line in letters[-1].text.splitlines() if line.startswith("http"))
+    async with house.page(signed_in=False) as page:
+        await page.goto(link)
+        await page.fill("[name=name]", "Bob")
+        await page.fill("[name=password]", PASSWORD)
+        await page.click("main button")
+        await page.wait_for_url("**/workspaces?done=joined")
+        assert "You are a member now" in await page.inner_text("[role=status]")
