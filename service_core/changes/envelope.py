@@ -31,7 +31,7 @@ class Envelope(Answer):
     @classmethod
     def of(cls, change: Change, kind: Kind, *, dry_run: bool, audit_id: UUID | None = None) -> "Envelope":
         """The envelope of a change, applied when there is an audit entry."""
-        state = change.after(dry_run=dry_run and not change.is_empty)
+        state = change.after(dry_run=dry_run)
         return cls(
             dry_run=dry_run,
             applied=audit_id is not None,

@@ -89,9 +89,11 @@ class Change:
         return not changed_fields(self.prior.state, self.new.state)
 
     def after(self, *, dry_run: bool) -> State | None:
-        """The new state; what is not assigned yet is None in a dry run."""
+        """The state that comes of it; what is not assigned yet is None in a dry run."""
         if self.new is None:
             return None
+        if self.prior is not None and self.is_empty:
+            return self.prior.state
         return self.new.state | (dict.fromkeys(self.assigned) if dry_run else {})
 
     def diff(self, kind: Kind, *, dry_run: bool) -> Diff:

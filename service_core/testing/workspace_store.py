@@ -86,7 +86,8 @@ class _Audit:
         entry = self._state.entries[self._workspace_id, entry_id]
         if entry.undone_by is not None:
             return False
-        marked = entry.model_copy(update={"undone_by": undone_by, "undone_at": now})
+        known = {name: getattr(entry, name) for name in AuditEntry.model_fields}
+        marked = AuditEntry.model_validate({**known, "undone_by": undone_by, "undone_at": now})
         self._state.entries[self._workspace_id, entry_id] = marked
         return True
 

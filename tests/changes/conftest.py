@@ -1,0 +1,153 @@
+"""A kind of resource of the tests' own, and the write pipeline over each store."""
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+from uuid import UUID
+
+import pytest
+
+from plugins import workspace_sql
+from service_core.access.keys import found_workspace, mint_key
+from service_core.access.model import Caller, Once
+from service_core.changes.actor import actor_of
+from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.resource import Kind, Resource
+from service_core.changes.undo import undo
+from service_core.changes.write import Writes
+from service_core.extension import load
+from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.ids import new_id
+from service_core.kernel.operations import Scope
+from service_core.testing.access_store import MemoryAccess
+from service_core.testing.workspace_store import MemoryUnits
+
+NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+
+
+class Note(Resource):
+    resource_type: ClassVar[str] = "note"
+
+    text: str | None
+    tags: dict[str, str]
+
+    def unique_keys(self):
+        return (f"note:{self.workspace_id.hex}/{self.name}",)
+
+    def refusal(self, key):
+        return Conflict("This name is taken", "slug_taken")
+
+
+def effects(prior, new):
+    return ({"type": "pinned", "key": (new or prior)["name"], "operation": "put" if new else "delete"},)
+
+
+KIND = Kind(Note, Scope.WRITE_REPORTS, effects)
+
+
+class Desk:
+    """Somebody who writes notes."""
+
+    def __init__(self, writes, who):
+        self.writes, self.who = writes, who
+
+    def later(self, **passed):
+        self.who = replace(self.who, now=self.who.now + timedelta(**passed))
+
+    def once(self, key, content=None):
+        return Desk(self.writes, replace(self.who, once=Once(key, "POST", "/v1/notes", content)))
+
+    async def run(self, plan, *, dry_run=False):
+        self.later(seconds=1)
+        return await self.writes.run(self.who, plan, dry_run=dry_run)
+
+    async def create(self, name="Plan", text=None, dry_run=False, **tags):
+        who = self.who
+
+        async def plan(unit):
+            note = Note(
+                id=new_id(), workspace_id=who.workspace.id, name=name, text=text, tags=tags,
+                created_at=who.now, updated_at=who.now, created_via=who.via, created_by=actor_of(who),
+            )  # fmt: skip
+            return Change(Action.CREATE, None, note, ASSIGNED)
+
+        return (await self.run(plan, dry_run=dry_run)).answer
+
+    async def update(self, note_id, dry_run=False, **fields):
+        async def plan(unit):
+            note = await self.found(unit, note_id)
+            fresh = {**note.state, **fields, "updated_at": self.who.now}
+            return Change(Action.UPDATE, note, Note.model_validate(fresh))
+
+        return (await self.run(plan, dry_run=dry_run)).answer
+
+    async def delete(self, note_id, dry_run=False):
+        async def plan(unit):
+            return Change(Action.DELETE, await self.found(unit, note_id), None)
+
+        return (await self.run(plan, dry_run=dry_run)).answer
+
+    async def undo(self, audit_id, dry_run=False):
+        return (await self.run(undo(self.who, self.writes.kinds, audit_id), dry_run=dry_run)).answer
+
+    async def found(self, unit, note_id):
+        note = await unit.resources.get(Note, UUID(str(note_id)))
+        if note is None:
+            raise NotFound
+        return note
+
+    async def notes(self):
+        async with self.writes.units.look(self.who.workspace.id) as unit:
+            return [note.state for note in await unit.resources.every(Note)]
+
+
+async def desk_over(units, directory, name="shop"):
+    founded = await found_workspace(directory, NOW, name=name)
+    minted = await mint_key(directory, founded.workspace, NOW, name="Bot", scopes=list(Scope))
+    return Desk(Writes(units, [KIND]), Caller(founded.workspace, minted.credential, NOW))
+
+
+@asynccontextmanager
+async def opened(folder):
+    store = REGISTRY.open("workspace", "sqlite:///workspace.db", folder=folder)
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def stores(request, tmp_path):
+    """A store of transactions, and the directory of the same deployment."""
+    if request.param == "memory":
+        yield MemoryUnits(), MemoryAccess()
+        return
+    async with opened(tmp_path) as store:
+        yield store, store
+
+
+@pytest.fixture
+async def desk(stores):
+    return await desk_over(*stores)
+
+
+@pytest.fixture
+async def neighbour(stores, desk):
+    """Somebody of another workspace of the same deployment."""
+    units, directory = stores
+    other = await desk_over(units, directory, "other")
+    other.writes = desk.writes
+    return other
+
+
+@pytest.fixture
+def new_desk():
+    """A desk over stores of one's own, for tests that need many."""
+
+    async def made():
+        return await desk_over(MemoryUnits(), MemoryAccess())
+
+    return made

@@ -1,0 +1,93 @@
+"""A deployment with a link domain, asked through its door."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+import pytest
+
+from hosts.composition.compose import compose
+from service_core.access.keys import found_workspace, mint_key
+from service_core.gateway.exchange import Request
+from service_core.kernel.operations import Scope
+from service_core.kernel.settings import Settings
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+SCOPES = {"reader": Scope.READ, "links": Scope.WRITE_LINKS, "scripts": Scope.PROPOSE_SCRIPTS}
+
+
+class Answered:
+    def __init__(self, response):
+        self.status, self.headers, self.bytes = response.status, response.headers, response.body
+        self.json = json.loads(response.body)
+
+    @property
+    def refusal(self):
+        """Status, code and field; a refusal of a write did nothing."""
+        assert (self.json["dry_run"], self.json["applied"]) == (False, False), self.json
+        return self.status, self.json.get("code"), self.json.get("field")
+
+
+class Office:
+    """Programs of two workspaces with keys of several scopes."""
+
+    def __init__(self, folder, **sections):
+        self.now = NOW
+        settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
+        settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
+        self.service = compose(Settings.model_validate(settings), folder, clock=lambda: self.now)
+        self.keys = {}
+
+    async def open(self):
+        store = self.service.ports.workspace
+        for name in ("shop", "other"):
+            founded = await found_workspace(store, NOW, name=name)
+            self.keys[name] = await self._key(founded.workspace, "Campaign bot", list(Scope))
+            for label, scope in SCOPES.items():
+                scopes = {Scope.READ, scope}
+                self.keys[f"{name} {label}"] = await self._key(founded.workspace, label, scopes)
+        return self
+
+    async def _key(self, workspace, name, scopes):
+        store = self.service.ports.workspace
+        minted = await mint_key(store, workspace, NOW, name=name, scopes=scopes, rate_limit=10_000)
+        return minted.secret
+
+    def later(self, **passed):
+        self.now += timedelta(**passed)
+
+    async def ask(self, method, target, body=None, *, key="shop", once=None):
+        self.later(minutes=1)  # a new minute has its whole budget
+        return await self.send(method, target, body, key=key, once=once)
+
+    async def send(self, method, target, body=None, *, key="shop", once=None):
+        url = urlsplit(target)
+        headers = {"authorization": f"Bearer {self.keys[key]}"} | ({"idempotency-key": once} if once else {})
+        content = b"" if body is None else json.dumps(body).encode()
+        request = Request(method, f"/v1{url.path}", url.query, headers, content)
+        return Answered(await self.service.dispatch(request))
+
+    async def link(self, **fields):
+        """An applied link."""
+        wanted = {"name": "Spring reel", "destination_url": "https://example.com/a", **fields}
+        made = await self.ask("POST", "/links", {"link": wanted})
+        assert made.status == 200, made.json
+        return made.json
+
+    async def links(self):
+        return (await self.ask("GET", "/links")).json["links"]
+
+
+@pytest.fixture
+async def office(tmp_path):
+    made = Office(tmp_path)
+    async with made.service:
+        yield await made.open()
+
+
+@pytest.fixture
+async def bare(tmp_path):
+    """A deployment without a link domain."""
+    made = Office(tmp_path, links={"domain": ""})
+    async with made.service:
+        yield await made.open()

@@ -1,0 +1,214 @@
+"""Trackable links (contract 5.2) through the door, on SQLite."""
+
+import re
+
+import pytest
+
+DESTINATION = "https://example.com/a"
+UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
+
+
+async def test_a_slug_makes_a_redirect_on_the_link_domain(office):
+    made = await office.link(slug="spring", utm_source="instagram")
+    link = made["data"]
+    assert (link["kind"], link["url"], link["slug"]) == (
+        "redirect",
+        "https://go.example.com/spring",
+        "spring",
+    )
+    assert re.fullmatch("[a-z0-9]{8}", link["tracking_identifier"])
+    assert made["diff"]["effects"] == [
+        {
+            "type": "edge_redirect",
+            "summary": "go.example.com/spring now leads to https://example.com/a",
+            "operation": "put",
+            "key": "go.example.com/spring",
+            "path": "/spring",
+        }
+    ]
+    assert (link["clicks"], link["unique_clicks"]) == (None, None)
+    assert await office.links() == [link]
+
+
+async def test_a_domain_without_a_slug_gets_a_generated_one(office):
+    domain = (await office.link(slug="a"))["data"]["domain_id"]
+    link = (await office.link(domain_id=domain))["data"]
+    assert re.fullmatch("[A-Za-z0-9]{7}", link["slug"])
+
+
+async def test_without_either_the_url_is_the_destination_with_its_tags(office):
+    made = await office.link(
+        destination_url="https://example.com/a?utm_source=own&lyr=x&q=1%202#top",
+        utm_source="insta", utm_campaign="spring sale",
+    )  # fmt: skip
+    link = made["data"]
+    lyr = link["tracking_identifier"]
+    assert (link["kind"], link["slug"], link["domain_id"]) == ("direct", None, None)
+    assert link["url"] == (
+        f"https://example.com/a?utm_source=own&q=1%202&lyr={lyr}&utm_campaign=spring+sale#top"
+    )
+    assert made["diff"]["effects"] == []
+
+
+async def test_a_dry_run_knows_no_assigned_value(office):
+    link = {"name": "Reel", "destination_url": DESTINATION, "slug": ""}
+    planned = (await office.ask("POST", "/links", {"link": link, "dry_run": True})).json
+    unknown = {name for name, value in planned["data"].items() if value is None}
+    assert {"id", "created_at", "updated_at", "tracking_identifier", "url"} <= unknown
+    assert "audit_id" not in planned
+    domain = (await office.link(slug="a"))["data"]["domain_id"]
+    link = {"name": "Reel", "destination_url": DESTINATION, "domain_id": domain}
+    planned = (await office.ask("POST", "/links", {"link": link, "dry_run": True})).json
+    assert (planned["data"]["slug"], planned["data"]["kind"]) == (None, "redirect")
+    (effect,) = planned["diff"]["effects"]
+    assert (effect["operation"], effect["key"], effect["path"]) == ("put", None, None)
+    assert len(await office.links()) == 1
+
+
+async def test_the_envelope_of_a_patch_is_that_of_the_contract(office):
+    link = (await office.link(slug="spring"))["data"]
+    patch = {"link": {"destination_url": "https://example.com/b"}}
+    changed = (await office.ask("PATCH", f"/links/{link['id']}", patch)).json
+    shown, audit_id = changed.pop("data"), changed.pop("audit_id")
+    assert changed == {
+        "dry_run": False,
+        "applied": True,
+        "diff": {
+            "action": "update",
+            "resource": {"type": "tracking_link", "id": link["id"], "label": "Spring reel"},
+            "prior_state": {"destination_url": "https://example.com/a"},
+            "new_state": {"destination_url": "https://example.com/b"},
+            "changes": [
+                {"field": "destination_url", "from": "https://example.com/a", "to": "https://example.com/b"}
+            ],
+            "effects": [
+                {
+                    "type": "edge_redirect",
+                    "summary": "go.example.com/spring now leads to https://example.com/b",
+                    "operation": "put",
+                    "key": "go.example.com/spring",
+                    "path": "/spring",
+                }
+            ],
+        },
+    }
+    assert shown == link | {"destination_url": "https://example.com/b", "updated_at": shown["updated_at"]}
+    (entry, _) = (await office.ask("GET", "/audit")).json["entries"]
+    assert (entry["id"], entry["changes"]) == (audit_id, changed["diff"]["changes"])
+    assert entry["actor"]["name"] == "Campaign bot"
+
+
+async def test_only_the_fields_sent_change_and_null_or_nothing_clears(office):
+    link = (await office.link(utm_source="a", utm_medium="b", utm_term="c"))["data"]
+    patch = {"link": {"utm_source": None, "utm_medium": ""}}
+    changed = (await office.ask("PATCH", f"/links/{link['id']}", patch)).json["data"]
+    assert [changed[name] for name in UTM] == [None, None, None, "c", None]
+    assert changed["tracking_identifier"] == link["tracking_identifier"]
+
+
+async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(office):
+    made = (await office.link(slug="spring"))["data"]
+    gone = (await office.ask("DELETE", f"/links/{made['id']}")).json
+    assert "data" not in gone
+    assert [effect["operation"] for effect in gone["diff"]["effects"]] == ["delete"]
+    assert await office.links() == []
+    undone = (await office.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
+    assert undone["data"] == made | {"updated_at": undone["data"]["updated_at"]}
+    assert [effect["operation"] for effect in undone["diff"]["effects"]] == ["put"]
+    assert await office.links() == [undone["data"]]
+
+
+async def test_a_slug_used_meanwhile_is_taken(office):
+    made = (await office.link(slug="spring"))["data"]
+    gone = (await office.ask("DELETE", f"/links/{made['id']}", {"dry_run": False})).json
+    await office.link(slug="spring")
+    refused = await office.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert refused.refusal == (409, "slug_taken", "link.slug")
+
+
+@pytest.mark.parametrize("sent", [{"body": {"dry_run": True}}, {"query": "?dry_run=true"}])
+async def test_a_delete_can_be_tried_by_body_or_query(office, sent):
+    made = (await office.link())["data"]
+    target = f"/links/{made['id']}{sent.get('query', '')}"
+    tried = (await office.ask("DELETE", target, sent.get("body"))).json
+    assert (tried["dry_run"], tried["applied"], tried["diff"]["prior_state"]["id"]) == (
+        True,
+        False,
+        made["id"],
+    )
+    assert len(await office.links()) == 1
+
+
+async def test_slugs_are_unique_on_the_domain_across_workspaces(office):
+    await office.link(slug="spring")
+    body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "spring"}}
+    for key in ("shop", "other"):
+        assert (await office.ask("POST", "/links", body, key=key)).refusal == (409, "slug_taken", "link.slug")
+    assert (await office.ask("POST", "/links", {**body, "dry_run": True})).status == 409
+
+
+BAD_URLS = [
+    "", "example.com", "/a", "ftp://example.com", "javascript:alert(1)", "https://", "https://u@example.com",
+    "https://u:p@example.com/", "http://localhost/", "http://127.0.0.1", "http://2130706433/", "http://0x7f.1/",
+    "http://10.0.0.8/", "http://192.168.1.1", "http://169.254.169.254/", "http://[::1]/", "http://intranet/",
+    "http://[::ffff:10.0.0.1]/", "http://db.internal/", "http://localhost./", "https://example.com:x/",
+    "https://example.com/a b", "https://example.com\\@evil.example/", "https://e.com/" + "a" * 2048,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+async def test_a_link_leads_to_public_addresses_only(office, url):
+    refused = await office.ask("POST", "/links", {"link": {"name": "x", "destination_url": url}})
+    code = "invalid_field" if url == "" else "invalid_url"
+    assert refused.refusal == (422, code, "link.destination_url")
+
+
+@pytest.mark.parametrize("slug", ["a b", "ä", "a" * 65, "share", "v1", "t.js", ".well-known", "Health"])
+async def test_slugs_have_a_form_and_some_are_reserved(office, slug):
+    body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": slug}}
+    assert (await office.ask("POST", "/links", body)).refusal == (422, "invalid_slug", "link.slug")
+
+
+@pytest.mark.parametrize("field", ["tracking_identifier", "slug", "domain_id", "target"])
+async def test_a_patch_names_nothing_immutable(office, field):
+    link = (await office.link(slug="spring"))["data"]
+    refused = await office.ask("PATCH", f"/links/{link['id']}", {"link": {field: link[field]}})
+    assert refused.refusal == (422, "immutable_field", f"link.{field}")
+
+
+async def test_an_app_link_needs_a_store(office):
+    body = {"link": {"name": "x", "destination_url": DESTINATION, "target": "app"}}
+    assert (await office.ask("POST", "/links", body)).refusal == (422, "invalid_field", "link.target")
+    link = (await office.link(target="app", ios_url="itms-apps://apps.apple.com/app/id1"))["data"]
+    refused = await office.ask("PATCH", f"/links/{link['id']}", {"link": {"ios_url": ""}})
+    assert refused.refusal == (422, "invalid_field", "link.target")
+
+
+async def test_a_domain_nobody_set_up_is_unknown(office, bare):
+    body = {"link": {"name": "x", "destination_url": DESTINATION, "slug": "a"}}
+    assert (await bare.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
+    body["link"]["domain_id"] = "01890000-0000-7000-8000-000000000000"
+    assert (await office.ask("POST", "/links", body)).refusal == (422, "unknown_domain", "link.domain_id")
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({"link": {"name": "x"}}, "missing_field", "link.destination_url"),
+        ({"link": {"name": "x", "destination_url": DESTINATION, "x": 1}}, "unknown_field", "link.x"),
+        ({"link": {"name": 1, "destination_url": DESTINATION}}, "invalid_parameter", "link.name"),
+        ({}, "missing_field", "link"),
+    ],
+)
+async def test_bodies_are_strict(office, body, code, field):
+    assert (await office.ask("POST", "/links", body)).refusal == (400, code, field)
+
+
+async def test_other_links_and_those_of_others_are_not_found(office):
+    link = (await office.link())["data"]
+    for method, body in (("PATCH", {"link": {"name": "y"}}), ("DELETE", None)):
+        theirs = await office.ask(method, f"/links/{link['id']}", body, key="other")
+        random = await office.ask(method, "/links/01890000-0000-7000-8000-000000000000", body, key="other")
+        assert theirs.status == 404
+        assert theirs.bytes == random.bytes
+    assert (await office.ask("GET", "/links", key="other")).json == {"links": []}
