@@ -1,0 +1,22 @@
+"""Export files in an S3-compatible store: ``exports.sink = "s3://bucket/prefix"``."""
+
+from collections.abc import Iterable
+
+from plugins.sink_s3.settings import S3Settings
+from service_core.plugin import Adapter, ExportSink, StartupError, hook
+
+
+def _open(settings: S3Settings) -> ExportSink:
+    try:
+        from plugins.sink_s3.adapter import S3Sink
+    except ImportError:
+        raise StartupError("s3:// needs obstore. Install it with `pip install touchpoint[s3]`.") from None
+
+    return S3Sink(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for several machines."""
+    summary = "Export files in a bucket of any S3-compatible store, which signs the links itself."
+    return (Adapter("sink", "s3", _open, S3Settings, summary),)

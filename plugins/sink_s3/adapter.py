@@ -1,0 +1,88 @@
+"""Files in a bucket: gathered in an unnamed local file, sent as a whole, signed by the store's own rules."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, BinaryIO, Final, cast
+from urllib.parse import unquote
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from plugins.sink_s3.settings import S3Settings
+from service_core.plugin import Chunks, SinkDown
+
+MEDIA_TYPES: Final = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
+
+
+class S3Sink:
+    """Implements the export sink on an S3-compatible store.
+
+    Such a store shows an object when all of it has arrived, so a file is there as a whole or not at all.
+    """
+
+    def __init__(self, settings: S3Settings) -> None:
+        self._store = S3Store(settings.bucket, **_options(settings))
+
+    @asynccontextmanager
+    async def draft(self, name: str, save_as: str) -> AsyncIterator[BinaryIO]:
+        """A file that is sent once the block has ended well; a crash leaves nothing of it anywhere."""
+        with tempfile.TemporaryFile() as file:
+            yield cast(BinaryIO, file)
+            file.flush()
+            file.seek(0)
+            shown = {
+                "Content-Disposition": f'attachment; filename="{save_as}"',
+                "Content-Type": MEDIA_TYPES[name.rpartition(".")[2]],
+                "Cache-Control": "no-store",
+            }
+            await asyncio.to_thread(obstore.put, self._store, name, file, attributes=cast(Any, shown))
+
+    async def url(self, name: str, lasts: timedelta) -> str:
+        """A link signed with the credentials of the service; it works until they are changed or it ends.
+
+        Raises:
+            SinkDown: there are no credentials to sign with at the moment.
+        """
+        try:
+            return await obstore.sign_async(self._store, "GET", name, lasts)
+        except BaseError as fault:
+            raise SinkDown from fault
+
+    async def read(self, name: str) -> tuple[int, Chunks] | None:
+        """Size and content; None when there is no such file."""
+        try:
+            found = await obstore.head_async(self._store, name)
+        except FileNotFoundError:
+            return None
+        return found["size"], lambda: self._chunks(name)
+
+    async def delete(self, name: str) -> None:
+        """Remove the file."""
+        try:
+            await obstore.delete_async(self._store, name)
+        except FileNotFoundError:
+            return
+
+    async def _chunks(self, name: str) -> AsyncGenerator[bytes, None]:
+        found = await obstore.get_async(self._store, name)
+        async for chunk in found.stream():
+            yield bytes(chunk)
+
+
+def _options(settings: S3Settings) -> dict[str, Any]:
+    """The settings in the words of the library; key and secret come from the environment when not given."""
+    path_style = settings.path_style if settings.path_style is not None else settings.endpoint is not None
+    options = {
+        "prefix": settings.prefix,
+        "region": settings.region,
+        "endpoint": settings.endpoint,
+        "access_key_id": settings.user and unquote(settings.user),
+        "secret_access_key": settings.password and unquote(settings.password),
+        "virtual_hosted_style_request": not path_style,
+        "client_options": {"allow_http": (settings.endpoint or "").startswith("http://")},
+    }
+    return {name: value for name, value in options.items() if value is not None}
