@@ -1,7 +1,8 @@
 """Dates and instants as they are sent and shown (contract 2.7, semantics 1.2).
 
 An end is inclusive and covers the precision sent: ``2026-07-01`` the whole local day,
-``…T10:00Z`` the whole minute, ``…:59.000Z`` one millisecond.
+``…T10:00Z`` the whole minute, ``…:59.000Z`` one millisecond. Answers show milliseconds, so a
+finer fraction is read as the millisecond it lies in.
 """
 
 import re
@@ -46,7 +47,7 @@ def parse(text: str, zone: ZoneInfo) -> Span | None:
 
 
 def _instant(found: re.Match[str], day: date, zone: ZoneInfo) -> Span:
-    fraction = (found["fraction"] or "").ljust(6, "0")[:6]
+    fraction = (found["fraction"] or "")[:3].ljust(6, "0")
     clock = time(int(found["hour"]), int(found["minute"] or 0), int(found["second"] or 0), int(fraction))
     local = datetime.combine(day, clock)
     offset = found["offset"]
@@ -64,7 +65,7 @@ def _offset(text: str) -> timedelta:
 
 def _precision(found: re.Match[str]) -> timedelta:
     if found["fraction"]:
-        return timedelta(microseconds=10 ** max(6 - len(found["fraction"]), 0))
+        return timedelta(milliseconds=10 ** max(3 - len(found["fraction"]), 0))
     if found["second"]:
         return timedelta(seconds=1)
     return timedelta(minutes=1) if found["minute"] else timedelta(hours=1)
