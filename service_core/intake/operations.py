@@ -45,12 +45,16 @@ class LedgerCounts(Answer):
     rejected_by_reason: dict[str, int]
 
 
-class LedgerHour(LedgerCounts):
-    """One key, channel and UTC hour of receipt."""
+class LedgerPlace(Answer):
+    """What a row counts for."""
 
     hour: datetime
     key_id: UUID
     channel: Channel
+
+
+class LedgerHour(LedgerCounts, LedgerPlace):
+    """One key, channel and UTC hour of receipt; the base named last gives the first fields."""
 
 
 class Ledger(Answer):

@@ -7,7 +7,7 @@ import pytest
 
 from service_core.access.model import Caller, Credential, CredentialKind, Workspace
 from service_core.intake.model import Channel, LedgerRow
-from service_core.intake.operations import LedgerQuery, get_ledger
+from service_core.intake.operations import LedgerHour, LedgerQuery, get_ledger
 from service_core.intake.ports import QueueState
 from service_core.kernel.errors import BadRequest
 
@@ -106,3 +106,10 @@ async def test_a_range_that_does_not_fit_is_refused(start, end, code):
 async def test_thirty_one_days_fit_also_when_one_has_25_hours():
     asked = LedgerQuery(start_date="2026-10-15", end_date="2026-11-14")
     assert (await get_ledger(asked, who=caller("America/New_York"), queue=Queue())).rows == []
+
+
+def test_a_row_says_first_what_it_counts_for():
+    assert list(LedgerHour.model_fields) == [
+        "hour", "key_id", "channel", "received", "stored", "duplicate", "rejected", "quarantined", "in_flight",
+        "late", "bots", "rejected_by_reason",
+    ]  # fmt: skip
