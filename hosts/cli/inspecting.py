@@ -21,11 +21,17 @@ def _settings() -> None:
     """Check the settings."""
 
 
-def plugins() -> None:
-    """List installed adapters and metrics."""
+def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """List installed adapters and metrics, and the adapters a deployment uses.
+
+    Without a settings file it lists what is installed.
+    """
     from hosts.composition.compose import installed
+    from hosts.composition.load import load_settings
 
     registry = installed()
+    # The default file need not be there; one that was named is read, or the reason why not is told.
+    settings = load_settings(config) if config.exists() or config != DEFAULT_CONFIG else None
     adapters = (
         (port, f"{scheme}://", one.summary) for (port, scheme), one in sorted(registry.adapters.items())
     )
@@ -35,6 +41,9 @@ def plugins() -> None:
     console.print()
     console.print(_table(("metric", "unit", "name"), metrics))
     console.print()
+    if settings is not None:
+        console.print(_table(("setting", "adapter"), _adapters(settings)))
+        console.print()
     console.print(f"Plugins: {', '.join(registry.plugins)}", markup=False)
 
 

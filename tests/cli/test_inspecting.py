@@ -17,6 +17,11 @@ def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
     assert all(metric in output for metric in registry.catalog.metrics)
 
 
+def test_plugins_names_the_adapters_of_the_deployment_it_is_given(touchpoint, deployment, tmp_path):
+    assert "duckdb:///events.duckdb" in touchpoint("plugins", "--config", deployment["config"]).stdout
+    assert "touchpoint init DIR" in touchpoint("plugins", "--config", tmp_path / "none.toml", code=2).stderr
+
+
 def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deployment, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()}
     output = touchpoint("config", "check", "--config", deployment["config"]).stdout
