@@ -1,0 +1,26 @@
+"""`touchpoint member`: the first owner comes from the terminal."""
+
+import re
+from pathlib import Path
+
+
+def test_a_new_person_gets_a_link_that_is_shown_once(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    added = touchpoint("member", "add", "Ann@Example.com", "--role", "owner", *config).output
+    assert "ann@example.com is owner." in added
+    [token] = re.findall(r"/app/password\?token=([A-Za-z0-9_-]{43})", added)
+    kept = Path(deployment["config"]).with_name("workspace.db").read_bytes()
+    assert token.encode() not in kept
+    assert touchpoint("member", "list", *config).output.split() == ["owner", "ann@example.com"]
+
+
+def test_the_last_owner_stays_owner(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    touchpoint("member", "add", "ann@example.com", "--role", "owner", *config)
+    refused = touchpoint("member", "add", "ann@example.com", "--role", "viewer", *config, code=1)
+    assert "at least one owner" in refused.output
+
+
+def test_what_is_no_address_is_refused_in_a_sentence(touchpoint, deployment):
+    refused = touchpoint("member", "add", "not an address", "--config", deployment["config"], code=1)
+    assert "email must be an e-mail address" in refused.output
