@@ -17,7 +17,7 @@ BETWEEN_KILLS = 150
 
 async def until(condition, seconds=30):
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - another process changes what is looked at
+        while not condition():
             await asyncio.sleep(0.005)
 
 

@@ -67,7 +67,7 @@ class Api:
 
     async def comes(self, condition):
         async with asyncio.timeout(BACK_WITHIN_SECONDS):
-            while not await condition():  # noqa: ASYNC110 - another process changes what is looked at
+            while not await condition():
                 await asyncio.sleep(0.1)
 
     async def is_back(self):

@@ -70,7 +70,7 @@ class Cluster:
     async def progress(self, events=BETWEEN_FAULTS, seconds=30):
         seen = len(self.books.acknowledged)
         async with asyncio.timeout(seconds):
-            while len(self.books.acknowledged) < seen + events:  # noqa: ASYNC110 - other tasks change it
+            while len(self.books.acknowledged) < seen + events:
                 await asyncio.sleep(0.005)
 
     async def ledger(self):
@@ -173,7 +173,7 @@ async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_ag
             failed = len(cluster.failures)
             begin()
             async with asyncio.timeout(10):
-                while len(cluster.failures) < failed + CLIENTS:  # noqa: ASYNC110 - other tasks change it
+                while len(cluster.failures) < failed + CLIENTS:
                     await asyncio.sleep(0.01)
             end()
             await cluster.progress(seconds=BACK_WITHIN_SECONDS)
