@@ -10,6 +10,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.parts import BUCKET, Part, in_seconds, keys
+from plugins.events_sql.presence import told_by_sessions
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
 
 
@@ -29,8 +30,9 @@ def aggregate(plan: Aggregate, reader: Reader) -> Grid:
 def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> sa.Subquery:
     """Every group with the values of all leaves, before order and limit."""
 
-    def scan_of(index: int) -> tuple[str, int]:
-        return leaves[index].of, leaves[index].trailing_days or 0
+    def scan_of(index: int) -> tuple[str, int, bool]:
+        leaf = leaves[index]
+        return leaf.of, leaf.trailing_days or 0, told_by_sessions(plan, leaf)
 
     order = sorted(range(len(leaves)), key=scan_of)
     parts = [Part(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]

@@ -6,11 +6,11 @@ The same text computes both, so an increment and a rebuild cannot drift apart.
 
 from typing import Final
 
-from plugins.events_sql.tables import CANDIDATES, ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
+from plugins.events_sql.tables import BEGINNING, CANDIDATES, END, ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
 from service_core.plugin import ADD_TO_CART, CAMPAIGN_COLUMNS, PAGE_VIEWS, PURCHASE, REFUND_EVENTS, UNPAID
 
-BEGINNING: Final = "TIMESTAMP '0001-01-01'"
-END: Final = "TIMESTAMP '9999-12-31'"
+_BEGINNING: Final = f"TIMESTAMP '{BEGINNING:%Y-%m-%d}'"
+_END: Final = f"TIMESTAMP '{END:%Y-%m-%d}'"
 _POSITION: Final = "(epoch_us(timestamp)::HUGEINT * 9223372036854775808 + seq)"
 _OWN_ENTRY: Final = ", ".join(f"e.{name} AS {ENTRY_PREFIX}{name}" for name in ENTRY_COLUMNS)
 _CAMPAIGN: Final = ", ".join(CAMPAIGN_COLUMNS)
@@ -93,9 +93,9 @@ def owners_of(source: str) -> str:
     """
     return f"""
     SELECT workspace_id, visitor_no, strong_no,
-      CASE WHEN lag(seq) OVER w IS NULL THEN {BEGINNING} ELSE timestamp END AS since,
+      CASE WHEN lag(seq) OVER w IS NULL THEN {_BEGINNING} ELSE timestamp END AS since,
       CASE WHEN lag(seq) OVER w IS NULL THEN 0 ELSE seq END AS since_seq,
-      coalesce(lead(timestamp) OVER w, {END}) AS until, coalesce(lead(seq) OVER w, 0) AS until_seq
+      coalesce(lead(timestamp) OVER w, {_END}) AS until, coalesce(lead(seq) OVER w, 0) AS until_seq
     FROM (
       SELECT workspace_id, visitor_no, strong_no, timestamp, seq FROM {source}
       WHERE strong_no IS NOT NULL AND strong_id <> visitor_id AND NOT is_bot

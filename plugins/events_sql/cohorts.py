@@ -1,7 +1,7 @@
 """Retention and LTV: who came, whether they came back, and what they are worth (semantics 16)."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -12,22 +12,22 @@ from plugins.events_sql.facts import among
 from plugins.events_sql.periods import bucket_index
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
 from plugins.events_sql.stitching import person_no, persons_first_seen
+from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import touches
 from service_core.plugin import CHARGE, CohortCell, CohortPlan, CohortTable, Span
+
+_MEMBERS: Final = sa.table("members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort")))
+"""Persons acquired in the span with the index of their cohort, kept for the question."""
 
 
 def cohorts(plan: CohortPlan, reader: Reader) -> CohortTable:
     """Cohort sizes, and activity and money by cohort and bucket."""
-    reader.keep("members", _members(plan))
-    members = sa.table("members", *(sa.column(name, sa.BigInteger) for name in ("person_no", "cohort")))
-    sizes = reader.rows(sa.select(members.c.cohort, sa.func.count()).group_by(members.c.cohort))
-    active = reader.rows(_active(plan, members))
-    paid = reader.rows(_paid(plan, members))
-    return CohortTable(dict(sizes), _cells(plan, active, paid))
+    reader.keep(_MEMBERS.name, _members(plan))
+    sizes = reader.rows(sa.select(_MEMBERS.c.cohort, sa.func.count()).group_by(_MEMBERS.c.cohort))
+    return CohortTable(dict(sizes), _cells(plan, reader.rows(_active(plan)), reader.rows(_paid(plan))))
 
 
 def _members(plan: CohortPlan) -> sa.Select[Any]:
-    """Persons acquired in the span with the index of their cohort."""
     first = _first_conversions(plan) if plan.by_conversion else persons_first_seen(plan.scan)
     cohort = bucket_index(first.c.first_at, plan.acquisition.stretches())
     statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
@@ -59,45 +59,37 @@ def _first_touches(plan: CohortPlan) -> sa.Subquery:
     return sa.select(numbered).where(numbered.c.place == 1).subquery("came")
 
 
-def _active(plan: CohortPlan, members: Any) -> sa.Select[Any]:
+def _active(plan: CohortPlan) -> sa.Select[Any]:
     """Persons by cohort and bucket, and how many of them never came back later."""
     rows = EventRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
     number = rows.person_no()
     bucket = bucket_index(rows.at, plan.activity.stretches())
     where = list(rows.where)
     if plan.event_names is not None:
-        where.append(among(rows.table.c.event_name, plan.event_names))
-    seen = (
-        sa.select(
-            number.label("person_no"),
-            fn.DistinctList(bucket).label("buckets"),
-            sa.func.max(bucket).label("last"),
-        )
-        .select_from(rows.source)
-        .where(*where)
-        .group_by(number)
-        .subquery("seen")
+        where.append(among(EVENTS.c.event_name, plan.event_names))
+    told = (
+        number.label("person_no"),
+        fn.DistinctList(bucket).label("buckets"),
+        sa.func.max(bucket).label("last"),
     )
-    met = seen.join(members, members.c.person_no == seen.c.person_no)
+    seen = sa.select(*told).select_from(rows.source).where(*where).group_by(number).subquery("seen")
+    met = seen.join(_MEMBERS, _MEMBERS.c.person_no == seen.c.person_no)
     each = sa.func.unnest(seen.c.buckets, type_=sa.BigInteger).label("bucket")
-    active = sa.select(members.c.cohort, each, seen.c.last).select_from(met).subquery("active")
-    is_last = (active.c.bucket == active.c.last).label("is_last")
-    since = active.c.bucket >= active.c.cohort
-    listed = sa.select(active.c.cohort, active.c.bucket, is_last).where(since).subquery()
-    counts = (sa.func.count(), sa.func.count().filter(listed.c.is_last))
-    group = (listed.c.cohort, listed.c.bucket)
-    return sa.select(*group, *counts).group_by(*group)
+    active = sa.select(_MEMBERS.c.cohort, each, seen.c.last).select_from(met).subquery("active")
+    group = (active.c.cohort, active.c.bucket)
+    counts = (sa.func.count(), sa.func.count().filter(active.c.bucket == active.c.last))
+    return sa.select(*group, *counts).where(active.c.bucket >= active.c.cohort).group_by(*group)
 
 
-def _paid(plan: CohortPlan, members: Any) -> sa.Select[Any]:
+def _paid(plan: CohortPlan) -> sa.Select[Any]:
     """Net money by cohort and bucket in the scan's currency, and whether there was another."""
     rows = MoneyRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end), frozenset())
     number = rows.key("person")
     bucket = bucket_index(rows.at, plan.activity.stretches())
     own = rows.table.c.currency.is_not_distinct_from(plan.scan.currency)
     net = sa.case((rows.table.c.kind == CHARGE, rows.table.c.amount), else_=-rows.table.c.amount)
-    met = rows.source.join(members, sa.and_(members.c.person_no == number, bucket >= members.c.cohort))
-    columns = (members.c.cohort, bucket.label("bucket"))
+    met = rows.source.join(_MEMBERS, sa.and_(_MEMBERS.c.person_no == number, bucket >= _MEMBERS.c.cohort))
+    columns = (_MEMBERS.c.cohort, bucket.label("bucket"))
     revenue = sa.func.coalesce(sa.func.sum(net).filter(own), 0)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
     return sa.select(*columns, revenue, foreign).select_from(met).where(*rows.where).group_by(*columns)

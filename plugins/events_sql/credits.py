@@ -52,7 +52,7 @@ class CreditRows(Rows):
 def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Subquery:
     """One row per unit and touch with a share in it, or one without a touch."""
     unit = _stitched_units(scan, span, rule, used)
-    touch = touches(scan)
+    touch = touches(scan, persons=sa.select(unit.c.person_no))
     asked = {name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH)}
     path = _paths(unit, touch, rule, sorted(asked & set(COLUMNS)))
     shared = _split(path, rule, [name for name in _SHARED if name in used])
@@ -73,7 +73,7 @@ def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Sub
     )
 
 
-def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Subquery:
+def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.CTE:
     looked = Span(span.start, span.end + rule.window) if rule.by_touch else span
     found = units(scan, looked, whole="first_order" in used)
     source, person_no = person_of(found, scan)
@@ -88,10 +88,10 @@ def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) 
     narrowed = sa.select(whole).where(*between(whole.c.booked, looked))
     if rule.event_names is not None:
         narrowed = narrowed.where(among(whole.c.event_name, rule.event_names))
-    return narrowed.subquery("unit")
+    return narrowed.cte("unit")
 
 
-def _paths(unit: sa.Subquery, touch: sa.Subquery, rule: Credit, asked: list[str]) -> sa.Subquery:
+def _paths(unit: sa.CTE, touch: sa.Subquery, rule: Credit, asked: list[str]) -> sa.Subquery:
     """The touches in the window of every unit, with their place in the path."""
     waited = fn.Micros(unit.c.timestamp) - fn.Micros(touch.c.at)
     window = sa.literal(micros_of(rule.window))

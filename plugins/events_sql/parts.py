@@ -11,6 +11,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.credits import CreditRows
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
+from plugins.events_sql.presence import PresentRows, told_by_sessions
 from plugins.events_sql.relations import Rows, rows_of
 from service_core.plugin import Aggregate, Leaf, Predicate, Relation, Span
 
@@ -26,7 +27,7 @@ def keys(plan: Aggregate) -> list[str]:
 
 @dataclass(frozen=True)
 class Part:
-    """The leaves of a plan over one relation and one number of trailing days.
+    """The leaves of a plan over one relation, one number of trailing days and one kind of rows.
 
     Attributes:
         leaves: all leaves of the plan; a part gives 0 for those that are not ``own``.
@@ -67,6 +68,8 @@ class Part:
         scan, span, used = self.plan.scan, self._span, self._used()
         if self._relation is Relation.CREDITS and self.plan.credit:
             return CreditRows(scan, span, self.plan.credit, used)
+        if told_by_sessions(self.plan, self.leaves[self.own[0]]):
+            return PresentRows(scan, span, used)
         return rows_of(self._relation, scan, span, used)
 
     def _used(self) -> frozenset[str]:

@@ -41,7 +41,7 @@ def _counted(reader: Reader, of_unit: sa.Subquery) -> Counter[Any]:
     return Counter({tuple(map(tuple, keys)): n for keys, n in found})
 
 
-def _conversions(plan: PathPlan) -> sa.Subquery:
+def _conversions(plan: PathPlan) -> sa.CTE:
     """Conversions of the span with their persons."""
     table = conversions(plan.scan, plan.scan.span, frozenset())
     source, person_no = person_of(table, plan.scan)
@@ -49,7 +49,7 @@ def _conversions(plan: PathPlan) -> sa.Subquery:
     if plan.event_names is not None:
         where.append(among(table.c.event_name, plan.event_names))
     columns = (table.c.seq.label("unit"), table.c.timestamp, person_no.label("person_no"))
-    return sa.select(*columns).select_from(source).where(*where).subquery("converting")
+    return sa.select(*columns).select_from(source).where(*where).cte("converting")
 
 
 def _key(plan: PathPlan, touch: sa.Subquery) -> Expression:
@@ -58,8 +58,8 @@ def _key(plan: PathPlan, touch: sa.Subquery) -> Expression:
     return fn.Row(*texts).label("key")
 
 
-def _per_conversion(plan: PathPlan, converting: sa.Subquery) -> sa.Subquery:
-    touch = touches(plan.scan)
+def _per_conversion(plan: PathPlan, converting: sa.CTE) -> sa.Subquery:
+    touch = touches(plan.scan, persons=sa.select(converting.c.person_no))
     waited = fn.Micros(converting.c.timestamp) - fn.Micros(touch.c.at)
     met = sa.and_(
         touch.c.person_no == converting.c.person_no,
@@ -70,7 +70,7 @@ def _per_conversion(plan: PathPlan, converting: sa.Subquery) -> sa.Subquery:
     return sa.select(*columns).select_from(converting.join(touch, met)).subquery("of_unit")
 
 
-def _per_person(plan: PathPlan, converting: sa.Subquery) -> sa.Subquery:
+def _per_person(plan: PathPlan, converting: sa.CTE) -> sa.Subquery:
     """One path per person with a touch since the window before the span and no conversion in it."""
     touch = touches(plan.scan)
     done = sa.select(converting.c.person_no).distinct().subquery("done")

@@ -46,6 +46,10 @@ _DECLARED: Final = {f.name: f.type for f in COLUMNS}
 META: Final = sa.MetaData()
 POSITION: Final = sa.Numeric(38, 0)
 """Place of an event in the order of all events: its microsecond, then its sequence."""
+BEGINNING: Final = datetime(1, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
+END: Final = datetime(9999, 12, 31)  # noqa: DTZ001 - likewise
+"""Since and until of an owner that has a visitor for good."""
+
 ENTRY_PREFIX: Final = "entry_"
 ENTRY_COLUMNS: Final = (
     *("event_name", "source", "page_path", "landing_page", "referrer_host", "lyr", "click_id_type"),

@@ -22,9 +22,17 @@ COLUMNS: Final = (*_CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 """Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Subquery:
-    """Every touch of a workspace with its person, or near some visitors (`kin.NEAR`)."""
-    classified = _classified(scan, near)
+def touches(
+    scan: Scan, near: sa.TableClause | None = None, persons: sa.Select[Any] | None = None
+) -> sa.Subquery:
+    """Every touch of a workspace with its person.
+
+    Args:
+        scan: the workspace.
+        near: visitors to look at, all of them (`kin.NEAR`).
+        persons: whose touches are asked for, by number; the answer may hold others.
+    """
+    classified = _classified(_told(scan, near, persons))
     c = classified.c
     among = sa.func.count().over(partition_by=c.session_no).label("among")
     found = sa.select(c.person_no, c.session_no, c.at, c.seq, *_values(c), among).where(c.by.is_not(None))
@@ -42,13 +50,12 @@ def touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Subquery:
     return sa.union_all(only, changes).subquery("touches")
 
 
-def _classified(scan: Scan, near: sa.TableClause | None) -> sa.Subquery:
+def _classified(told: sa.CTE) -> sa.Subquery:
     """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can carry those of another; a plain one was kept for being
     the first of its session.
     """
-    told = _told(scan, near)
     campaign = fn.Row(*(told.c[column] for column in CAMPAIGN_COLUMNS))
     in_time = (told.c.at, told.c.seq)
     latest = sa.func.lag(campaign).over(partition_by=told.c.person_no, order_by=in_time)
@@ -65,7 +72,7 @@ def _classified(scan: Scan, near: sa.TableClause | None) -> sa.Subquery:
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _told(scan: Scan, near: sa.TableClause | None) -> sa.CTE:
+def _told(scan: Scan, near: sa.TableClause | None, persons: sa.Select[Any] | None) -> sa.CTE:
     """Candidates with their persons, and whether they carry campaign values."""
     c = CANDIDATES.c
     source, person_no = person_of(CANDIDATES, scan)
@@ -73,9 +80,21 @@ def _told(scan: Scan, near: sa.TableClause | None) -> sa.CTE:
     own = [c.workspace_id == scan.workspace_id]
     if near is not None:
         own.append(c.visitor_no.in_(sa.select(near.c.no)))
+    if persons is not None:
+        own.append(person_no.in_(_involved(scan, persons)))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
     return sa.select(*columns).select_from(source).where(*own).cte("told")
+
+
+def _involved(scan: Scan, persons: sa.Select[Any]) -> sa.Select[Any]:
+    """Everyone with a candidate in a session of some persons: together they decide what is a touch there."""
+    c = CANDIDATES.c
+    source, person_no = person_of(CANDIDATES, scan)
+    columns = (person_no.label("person_no"), c.session_no)
+    places = sa.select(*columns).select_from(source).where(c.workspace_id == scan.workspace_id).cte("places")
+    theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(persons))
+    return sa.select(places.c.person_no).where(places.c.session_no.in_(theirs))
 
 
 def _values(columns: Any) -> list[Expression]:
