@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -30,6 +31,7 @@ from service_core.gateway.readiness import (
 )
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
+from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
@@ -135,6 +137,12 @@ def _offers(
         Models: models,
         Questions: Questions(
             registry.catalog, (EventSource(ports.events, ports.events, ports.queue, models),)
+        ),
+        Resolver: Resolver(
+            ports.events,
+            ports.events,
+            ports.workspace,
+            timedelta(minutes=settings.attribution.deferred_minutes),
         ),
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),

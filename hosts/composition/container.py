@@ -21,6 +21,7 @@ from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork,
 from service_core.extension import Registry
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.funnels.ports import Funnels
+from service_core.insight.lookups.ports import VisitClaims
 from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
 from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
 from service_core.kernel.clock import Clock
@@ -41,6 +42,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         Tickets,
         Exports,
         ExportWork,
+        VisitClaims,
         Units,
     ),
     "limits": (RateLimiter,),
@@ -79,6 +81,7 @@ class WorkspaceDatabase(
     Clients,
     Tickets,
     Units,
+    VisitClaims,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""

@@ -19,6 +19,7 @@ from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
 from plugins.workspace_sql.signups import SqlSignups
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
+from plugins.workspace_sql.visit_claims import SqlVisitClaims
 from service_core.plugin import Credential, Identity, Workspace
 
 _IDENTIFY: Final = (
@@ -37,8 +38,9 @@ class SqlDirectory(
     SqlAuthorizations,
     SqlExports,
     SqlUnits,
+    SqlVisitClaims,
 ):
-    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports and changes."""
+    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes and look-ups."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

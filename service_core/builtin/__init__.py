@@ -14,6 +14,7 @@ from service_core.insight.catalog import Dimension, Metric
 from service_core.insight.cohorts import operations as cohorts
 from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.funnels import operations as funnels
+from service_core.insight.lookups import operations as lookups
 from service_core.insight.metrics import METRICS
 from service_core.insight.people import operations as people
 from service_core.intake import operations as intake
@@ -34,6 +35,7 @@ def operations() -> Iterable[Operation]:
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
+        *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,
         *links.OPERATIONS,

@@ -89,6 +89,12 @@ class AttributionSettings(Section):
         description="Conversions, and paths without one, that a data-driven model needs; below, it answers "
         "`insufficient_data`.",
     )
+    deferred_minutes: int = Field(
+        60,
+        ge=1,
+        le=1440,
+        description="How long after a visit an install from the same address is matched with it.",
+    )
 
 
 class HttpSettings(Section):

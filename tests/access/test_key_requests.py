@@ -11,7 +11,7 @@ from service_core.access.requests.file import Filing, file_request, follow
 from service_core.access.requests.model import RequestStatus
 from service_core.access.roles import Role
 from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound
-from service_core.kernel.ids import digest, new_id, new_token
+from service_core.kernel.ids import digest, new_id
 from service_core.kernel.operations import Scope
 
 READ, LINKS = frozenset({Scope.READ}), frozenset({Scope.READ, Scope.WRITE_LINKS})
@@ -110,7 +110,7 @@ async def test_the_page_shows_who_asks_for_what_and_what_the_viewer_may(shop):
     assert (may[Role.MEMBER].may_approve, may[Role.MEMBER].may_deny) == (False, False)
 
 
-@pytest.mark.parametrize("token", ["", "x", new_token(), "é" * 43])
+@pytest.mark.parametrize("token", ["", "x", "A" * 43, "é" * 43])
 async def test_an_unknown_link_shows_nothing(shop, token):
     owner = await shop.person(Role.OWNER)
     with pytest.raises(NotFound):

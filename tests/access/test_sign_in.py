@@ -5,7 +5,7 @@ import pytest
 from service_core.access.members.letters import send_password_link
 from service_core.access.members.model import Account
 from service_core.kernel.errors import BadRequest, TooMany, Unauthorized, Unavailable503
-from service_core.kernel.ids import new_id, new_token
+from service_core.kernel.ids import new_id
 
 PASSWORD = "correct horse battery"
 
@@ -72,7 +72,7 @@ async def test_a_session_ends_when_signed_out_and_after_14_days(house, signed_in
     assert await house.doorkeeper.find(signed_in.secret) is None
 
 
-@pytest.mark.parametrize("secret", [None, "", "x", new_token()])
+@pytest.mark.parametrize("secret", [None, "", "x", "A" * 43])
 async def test_a_cookie_that_opens_nothing_is_nobody(house, secret):
     assert await house.doorkeeper.find(secret) is None
 

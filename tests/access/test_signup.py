@@ -252,7 +252,7 @@ async def test_the_verification_variant_mails_a_link_to_the_checkout(another, cl
         await house.reception.verify(house.mail.token())
 
 
-@pytest.mark.parametrize("token", ["", "x", new_token()])
+@pytest.mark.parametrize("token", ["", "x", "A" * 43])
 async def test_an_unknown_verification_link_leads_nowhere(another, token):
     with pytest.raises(NotFound):
         await another(mode="verification").reception.verify(token)

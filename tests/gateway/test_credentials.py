@@ -19,6 +19,7 @@ from service_core.access.requests.decide import Approvals
 from service_core.access.roles import Role
 from service_core.access.signup.settle import Cashier
 from service_core.access.signup.welcome import Welcome
+from service_core.access.windows import FixedWindows
 from service_core.gateway.exchange import Request
 from service_core.kernel.ids import digest, new_access_token, new_agent_token, new_id
 from service_core.kernel.operations import Scope
@@ -43,6 +44,12 @@ class World:
 
     async def open(self, plan="growth"):
         self.store = self.service.ports.workspace
+        windows = FixedWindows(lambda: self.now)
+
+        async def spend(key, limit, seconds):
+            return windows.spend(key, limit, seconds)
+
+        self.service.ports.limits.spend = spend  # the adapter counts by the clock of the machine
         self.founded = await found_workspace(self.store, self.now, name="Example Shop", plan=plan)
         self.workspace, self.agent = self.founded.workspace, self.founded.agent_key.secret
         return self

@@ -15,6 +15,7 @@ from service_core.access.keys import found_workspace, mint_key
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Grant
 from service_core.access.roles import Role
+from service_core.access.windows import FixedWindows
 from service_core.gateway.exchange import Request
 from service_core.kernel.ids import digest, new_access_token, new_id
 from service_core.kernel.operations import Scope, Surface
@@ -166,6 +167,12 @@ class World:
 
     async def open(self):
         store, now = self.service.ports.workspace, self.clock()
+        windows = FixedWindows(self.clock)
+
+        async def spend(key, limit, seconds):
+            return windows.spend(key, limit, seconds)
+
+        self.service.ports.limits.spend = spend  # the adapter counts by the clock of the machine
         founded = await found_workspace(store, now, name="Example Shop")
         self.secrets = {"agent": founded.agent_key.secret, "write": founded.write_key.secret}
         for scope in Scope:
