@@ -69,7 +69,7 @@ class Service:
         self._running = AsyncExitStack()
 
     def part(self, kind: type[_Part]) -> _Part:
-        """The one value of a type of `hosts.composition.access`, for pages of people."""
+        """The one value of a type that handlers may ask for, for pages of people."""
         found: _Part = self._parts[kind]
         return found
 
@@ -118,7 +118,7 @@ def compose(
         clock=clock,
         codec=CODEC,
     )
-    return Service(settings, found, ports, gateway, parts)
+    return Service(settings, found, ports, gateway, offers)
 
 
 def _offers(
