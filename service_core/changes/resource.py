@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
 from service_core.access.model import Via
 from service_core.changes.actor import Actor
@@ -26,7 +26,10 @@ def _milliseconds(instant: datetime) -> datetime:
 
 
 Moment = Annotated[
-    datetime, AfterValidator(_milliseconds), PlainSerializer(wire, return_type=str, when_used="json")
+    datetime,
+    AfterValidator(_milliseconds),
+    PlainSerializer(wire, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """An instant as precise as the wire is, so that a stored record reads back as it was."""
 

@@ -60,7 +60,7 @@ def _restored(entry: AuditEntry, kind: Kind, current: Resource | None, who: Call
         untouched = current is None
     else:
         wanted = entry.new_state or {}
-        untouched = current is not None and all(state[name] == value for name, value in wanted.items())
+        untouched = current is not None and all(state.get(name) == value for name, value in wanted.items())
     if not untouched:
         raise Conflict("The resource has changed since", "resource_changed")
     return kind.model.model_validate({**state, **(entry.prior_state or {}), "updated_at": wire(who.now)})
