@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from plugins.checkout_stripe.settings import StripeSettings
-from service_core.plugin import Adapter, Checkout, hook
+from service_core.plugin import Adapter, Checkout, StartupError, hook
 
 
 def _open(settings: StripeSettings) -> Checkout:
-    from plugins.checkout_stripe.adapter import StripeCheckout
-
+    try:
+        from plugins.checkout_stripe.adapter import StripeCheckout
+    except ModuleNotFoundError:
+        raise StartupError('stripe:// needs its library. Install "touchpoint[stripe]".') from None
     return StripeCheckout(settings)
 
 

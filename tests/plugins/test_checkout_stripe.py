@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import logging
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -302,6 +303,13 @@ async def test_a_plan_without_a_price_is_not_sold(checkout):
 def test_a_url_without_its_secrets_stops_the_start(url, tmp_path):
     with pytest.raises(StartupError):
         REGISTRY.open("checkout", url, folder=tmp_path)
+
+
+def test_without_its_library_the_start_stops_with_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "stripe", None)
+    monkeypatch.delitem(sys.modules, "plugins.checkout_stripe.adapter", raising=False)
+    with pytest.raises(StartupError, match=r"touchpoint\[stripe\]"):
+        opened(1, tmp_path)
 
 
 class Silent:
