@@ -5,7 +5,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hosts.cli import demo, docs, importing, inspecting, keys, members, query, serving, setup, workspace
+from hosts.cli import (
+    demo,
+    docs,
+    importing,
+    inspecting,
+    keys,
+    members,
+    query,
+    serving,
+    setup,
+    working,
+    workspace,
+)
 from hosts.cli.options import complaints
 from service_core.kernel.errors import Refusal, StartupError
 
@@ -40,6 +52,7 @@ app = typer.Typer(
 )
 app.command("init")(setup.init)
 app.command("serve")(serving.serve)
+app.command("worker")(working.worker)
 app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)

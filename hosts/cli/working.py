@@ -1,0 +1,13 @@
+"""``touchpoint worker``: export jobs apart from the serving process."""
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile
+
+
+def worker(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Do export jobs, one at a time; run as many as you like, on any machine.
+
+    For deployments whose `exports.jobs` names a queue. SIGTERM lets the job in hand end first.
+    """
+    from hosts.worker.apart import run
+
+    run(config)

@@ -1,0 +1,19 @@
+"""Export jobs done by worker processes on any machine: ``exports.jobs = "redis://host:6379/0"``."""
+
+from collections.abc import Iterable
+
+from plugins.jobs_rq.settings import RqSettings
+from service_core.plugin import Adapter, JobQueue, hook
+
+
+def _open(settings: RqSettings) -> JobQueue:
+    from plugins.jobs_rq.adapter import RqJobs
+
+    return RqJobs(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for several machines, plain and over TLS."""
+    summary = "Export jobs done by `touchpoint worker` processes, woken by RQ over Redis or Valkey."
+    return [Adapter("jobs", scheme, _open, RqSettings, summary) for scheme in ("redis", "rediss")]

@@ -1,0 +1,62 @@
+"""The job queue port on RQ: it wakes workers and may forget, the rows of the jobs do not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+from uuid import UUID
+
+from redis.exceptions import RedisError
+
+from plugins.jobs_rq.job import run
+from plugins.jobs_rq.server import connect, queue
+from plugins.jobs_rq.settings import RqSettings
+from service_core.plugin import QueueDown
+
+STALE_SECONDS: Final = 60
+"""A wake-up nobody heard for so long is dropped: another is sent as long as the job is free."""
+
+LONGEST_SECONDS: Final = 1900
+"""More than any job may run: its own time limit ends it, in order."""
+
+
+class RqJobs:
+    """Wakes the workers of the deployment."""
+
+    def __init__(self, settings: RqSettings) -> None:
+        self._settings = settings
+        self._queue = queue(settings, connect(settings, patience=settings.patience_seconds))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await asyncio.to_thread(self._queue.connection.close)
+
+    async def wake(self, export_id: UUID) -> None:
+        """Send a worker the id of the job.
+
+        Raises:
+            QueueDown: the server is away, hung, full or read-only.
+        """
+        try:
+            await asyncio.to_thread(self._send, str(export_id))
+        except (RedisError, OSError) as fault:
+            raise QueueDown from fault
+
+    def _send(self, export_id: str) -> None:
+        self._queue.enqueue_call(
+            run,
+            (export_id,),
+            timeout=LONGEST_SECONDS,
+            ttl=STALE_SECONDS,
+            result_ttl=0,
+            failure_ttl=STALE_SECONDS,
+            description=f"export {export_id}",
+        )
+
+    async def work_here(self, work: Callable[[], Awaitable[bool]], stop: asyncio.Event) -> None:
+        """Nothing: workers are processes of their own."""
+
+    def work_apart(self, entry: str) -> None:
+        """Work in this process until SIGTERM or SIGINT, which let the job in hand end first."""
+        from plugins.jobs_rq.worker import work  # noqa: PLC0415 - a server that only wakes needs none of it
+
+        work(self._settings, entry)

@@ -1,0 +1,40 @@
+"""The server and the queue on it, for those who wake and those who work."""
+
+from typing import Any, Final
+
+from redis import Connection, ConnectionPool, Redis, SSLConnection
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from rq import Queue
+
+from plugins.jobs_rq.job import Wake
+from plugins.jobs_rq.settings import RqSettings
+
+SERIALIZER: Final = "json"
+"""What is in the queue is data: a pickled payload does not parse, and is never run."""
+
+
+def connect(settings: RqSettings, *, patience: float | None = None) -> Redis:
+    """A client without the library's own retries: ten of them would block for seconds.
+
+    Args:
+        settings: the server.
+        patience: how long an answer may take; None for workers, which wait for jobs as long as it takes.
+    """
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port or 6379,
+        "db": settings.database,
+        "username": settings.user,
+        "password": settings.password,
+        "socket_timeout": patience,
+        "socket_connect_timeout": patience or 5,
+        "retry": Retry(NoBackoff(), 0),
+    }
+    tls = settings.url.startswith("rediss:")
+    return Redis.from_pool(ConnectionPool(connection_class=SSLConnection if tls else Connection, **options))
+
+
+def queue(settings: RqSettings, redis: Redis) -> Queue:
+    """The one queue of the deployment."""
+    return Queue(settings.queue, connection=redis, serializer=SERIALIZER, job_class=Wake)

@@ -1,0 +1,87 @@
+"""The worker: waits for wake-ups, and has each job done by a fresh process, its horse.
+
+A horse is spawned, never forked: data frames that were used before a fork hang after it. The address
+of the server reaches it by its environment, since a command line is everybody's to read.
+"""
+
+import logging
+import os
+import sys
+from typing import Any, Final
+
+from rq.executions import Execution
+from rq.job import Job
+from rq.queue import Queue
+from rq.worker import SpawnWorker
+
+from plugins.jobs_rq.job import ENTRY, Wake
+from plugins.jobs_rq.server import SERIALIZER, connect, queue
+from plugins.jobs_rq.settings import RqSettings
+
+MAINTENANCE_SECONDS: Final = 15
+ADDRESS: Final = "TOUCHPOINT_WORKER_QUEUE"
+"""Environment variable with the settings of the queue, for the horse."""
+
+_log: Final = logging.getLogger("touchpoint.jobs")
+
+
+class Spawner(SpawnWorker):
+    """RQ's spawning worker with a horse of our own."""
+
+    job_class = Wake
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:  # noqa: ARG002 - RQ's signature
+        """Start the horse of a job."""
+        assert self.execution is not None
+        environment = {**os.environ, "RQ_WORKER_ID": self.name, "RQ_EXECUTION_ID": self.execution.id}
+        command = [sys.executable, "-m", "plugins.jobs_rq.worker", self.key, job.id]
+        self._horse_pid = os.spawnve(os.P_NOWAIT, sys.executable, command, environment)  # noqa: S606 - our own
+
+    def handle_exception(self, job: Job, *exc_info: Any) -> None:
+        """Say which kind of fault ended a job; its message may hold a secret or a person's data."""
+        kind: type[BaseException] = exc_info[0]
+        _log.error("job %s ended with %s", job.id, kind.__name__)
+
+    def handle_job_failure(
+        self, job: Job, queue: Queue, started_job_registry: Any = None, exc_string: str = ""
+    ) -> None:
+        """Note the end of the job in the queue, without the words of the fault."""
+        said = exc_string.strip().rpartition("\n")[2].partition(":")[0]
+        super().handle_job_failure(job, queue, started_job_registry, said)
+
+
+def work(settings: RqSettings, entry: str) -> None:
+    """Work until told to stop.
+
+    Args:
+        settings: the queue.
+        entry: dotted name of the function that does one free job, in each horse.
+    """
+    os.environ[ENTRY] = entry
+    os.environ[ADDRESS] = settings.model_dump_json()
+    redis = connect(settings)
+    worker = Spawner(
+        [queue(settings, redis)],
+        connection=redis,
+        serializer=SERIALIZER,
+        maintenance_interval=MAINTENANCE_SECONDS,
+        log_job_description=False,
+        disable_default_exception_handler=True,
+    )
+    worker.work(logging_level="WARNING")
+
+
+def horse(worker_key: str, job_id: str) -> None:
+    """Do one job, as a process of its own; never returns."""
+    redis = connect(RqSettings.model_validate_json(os.environ[ADDRESS]))
+    worker = Spawner.find_by_key(worker_key, connection=redis, job_class=Wake, serializer=SERIALIZER)
+    if worker is None:
+        sys.exit(1)
+    job = Wake.fetch(job_id, connection=redis, serializer=worker.serializer)
+    worker.execution = Execution.fetch(os.environ["RQ_EXECUTION_ID"], job_id, connection=redis)
+    os.setpgrp()
+    worker.main_work_horse(job, Queue(job.origin, connection=redis, serializer=SERIALIZER, job_class=Wake))
+
+
+if __name__ == "__main__":
+    horse(*sys.argv[1:])

@@ -1,0 +1,195 @@
+"""Jobs of worker processes: woken over Redis, which may forget, hang or be played with, and found by their rows."""
+
+import asyncio
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+import zlib
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+from redis import Redis
+
+from hosts.composition.compose import compose
+from hosts.composition.load import load_settings
+from hosts.worker.exports import exporter_of
+from service_core.access.keys import found_workspace
+from service_core.delivery.exports.ports import QueueDown
+from service_core.extension import load
+from service_core.gateway.exchange import Request
+from service_core.kernel.errors import StartupError
+
+QUEUE = "rq:queue:touchpoint-exports"
+
+
+@pytest.fixture
+async def jobs(redis_server, tmp_path):
+    opened = load().open("jobs", redis_server.url, folder=tmp_path)
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def redis(redis_server):
+    with Redis.from_url(redis_server.url) as client:
+        yield client
+
+
+async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, redis):
+    export_id = uuid4()
+    await jobs.wake(export_id)
+    (name,) = redis.lrange(QUEUE, 0, -1)
+    sent = redis.hget(b"rq:job:" + name, "data")
+
+    assert json.loads(zlib.decompress(sent)) == ["plugins.jobs_rq.job.run", None, [str(export_id)], {}]
+    assert 0 < redis.ttl(b"rq:job:" + name) <= 60
+
+
+async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, redis_server):
+    for harm, heal in ((redis_server.hang, redis_server.go_on), (redis_server.kill, redis_server.start)):
+        harm()
+        started = time.monotonic()
+        with pytest.raises(QueueDown):
+            await jobs.wake(uuid4())
+        assert time.monotonic() - started < 1
+        heal()
+        await jobs.wake(uuid4())
+
+
+async def test_work_in_the_serving_process_ends_at_once(jobs):
+    await asyncio.wait_for(jobs.work_here(None, asyncio.Event()), 1)
+
+
+def test_a_queue_without_a_server_stops_the_start(tmp_path):
+    for url in ("redis://", "redis://host/x", "redis://host?queue=a b", "redis://host?nice=1"):
+        with pytest.raises(StartupError):
+            load().open("jobs", url, folder=tmp_path)
+
+
+def test_the_worker_itself_loads_no_data_frames():
+    code = "import sys, hosts.worker.apart, plugins.jobs_rq.worker; print([m for m in ('polars', 'duckdb') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+class Deployment:
+    """A deployment whose exports are done by workers, seen from a process that serves it."""
+
+    def __init__(self, folder, redis_url):
+        self.config = folder / "touchpoint.toml"
+        self.config.write_text(f'[storage]\nevents = "memory://"\n[exports]\njobs = "{redis_url}"\n')
+        self.service = compose(load_settings(self.config), folder)
+        self.key = ""
+
+    async def open(self):
+        made = await found_workspace(self.service.ports.workspace, datetime.now(UTC), name="Shop")
+        self.key = made.agent_key.secret
+
+    async def ask(self, method, path, body=None):
+        headers = {"authorization": f"Bearer {self.key}"}
+        content = json.dumps(body).encode() if body else b""
+        return json.loads((await self.service.dispatch(Request(method, path, "", headers, content))).body)
+
+    async def order(self):
+        dates = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+        return (await self.ask("POST", "/v1/exports", {"type": "events", **dates}))["id"]
+
+    async def final(self, export_id, seconds=60):
+        async with asyncio.timeout(seconds):
+            while True:
+                job = await self.service.ports.workspace.export(UUID(export_id))
+                if job.status in {"completed", "failed"}:
+                    return job
+                await asyncio.sleep(0.05)
+
+    @contextmanager
+    def worker(self):
+        command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(self.config)]
+        with (self.config.parent / "worker.log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture
+async def deployment(tmp_path, redis_server):
+    made = Deployment(tmp_path, redis_server.url)
+    async with made.service:
+        await made.open()
+        yield made
+
+
+@pytest.mark.faults
+async def test_workers_do_what_they_are_woken_for_also_when_the_queue_forgets(deployment, redis):
+    first = await deployment.order()
+    with deployment.worker():
+        assert (await deployment.final(first)).row_count == 0
+    ordered = [await deployment.order() for _ in range(5)]
+    redis.flushall()
+    with deployment.worker():
+        exporter = exporter_of(deployment.service.ports, deployment.service.registry)
+        await exporter.rouse(deployment.service.ports.jobs)
+        jobs = [await deployment.final(export_id) for export_id in ordered]
+    assert {job.status for job in jobs} == {"completed"}
+    assert all((deployment.config.parent / "exports" / job.file).exists() for job in jobs)
+
+
+@pytest.mark.faults
+async def test_a_worker_comes_back_after_the_queue_went_away(deployment, redis_server):
+    with deployment.worker():
+        assert (await deployment.final(await deployment.order())).status == "completed"
+        redis_server.kill()
+        assert (await deployment.ask("POST", "/v1/exports", {"type": "events"}))["error"]
+        redis_server.start()
+        assert (await deployment.final(await deployment.order(), 90)).status == "completed"
+
+
+@pytest.mark.faults
+async def test_what_others_write_into_the_queue_is_never_run(deployment, redis, tmp_path):
+    canary = tmp_path / "canary"
+
+    class Harm:
+        def __reduce__(self):
+            return os.mkdir, (str(canary),)
+
+    planted = {
+        "pickled": pickle.dumps(("os.mkdir", None, (str(canary),), {})),
+        "reduced": pickle.dumps(Harm()),
+        "named": json.dumps(["os.mkdir", None, [str(canary)], {}]).encode(),
+    }
+    for name, data in planted.items():
+        redis.hset(
+            f"rq:job:{name}",
+            mapping={
+                "data": data,
+                "origin": "touchpoint-exports",
+                "status": "queued",
+                "created_at": "2026-07-08T15:00:00.000000Z",
+            },
+        )
+        redis.rpush(QUEUE, name)
+    export_id = await deployment.order()
+    with deployment.worker():
+        assert (await deployment.final(export_id)).status == "completed"
+        async with asyncio.timeout(30):
+            while redis.llen(QUEUE):
+                await asyncio.sleep(0.05)
+    assert not canary.exists()
+
+
+@pytest.mark.faults
+async def test_a_deployment_without_a_queue_has_no_use_for_a_worker(tmp_path):
+    (tmp_path / "touchpoint.toml").write_text("")
+    command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(tmp_path / "touchpoint.toml")]
+    done = await asyncio.create_subprocess_exec(*command, stderr=subprocess.PIPE)
+    _, said = await done.communicate()
+    assert done.returncode == 2
+    assert b"needs no worker" in said
