@@ -20,6 +20,9 @@ from service_core.kernel.ranges import Buckets, Range, Unit
 from service_core.kernel.series import auto_unit, elapsed, partial, series
 
 _METRICS: Final = ("visitors", "pageviews", "sessions", "custom_events")
+_DISTINCT: Final = ("visitors", "sessions")
+"""Those whose total is not the sum of the series."""
+
 _SIZES: Final = (Unit.HOUR, Unit.DAY, Unit.WEEK, Unit.MONTH)
 
 
@@ -72,21 +75,22 @@ async def get_overview(query: OverviewQuery, *, who: Caller, questions: Question
     """
     asked = query.asked(who)
     buckets = query.buckets(asked)
-    totals, over_time, by_name = await asyncio.gather(
-        questions.ask(who, Question(_METRICS, asked, include_bots=query.include_bots)),
+    distinct, over_time, by_name = await asyncio.gather(
+        questions.ask(who, Question(_DISTINCT, asked, include_bots=query.include_bots)),
         questions.ask(
             who, Question(_METRICS, asked, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots)
         ),
         questions.ask(who, _custom_events(asked, include_bots=query.include_bots)),
     )
-    visitors, pageviews, sessions, custom_events = counts(totals.rows[0])
+    visitors, sessions = counts(distinct.rows[0])
+    series = _series(over_time, buckets, asked)
     return Overview(
         visitors_total=visitors,
-        pageviews_total=pageviews,
+        pageviews_total=sum(bucket.pageviews for bucket in series),
         sessions_total=sessions,
-        custom_events_total=custom_events,
+        custom_events_total=sum(bucket.custom_events for bucket in series),
         custom_event_counts={row.labels[0]: counts(row)[0] for row in by_name.rows},
-        time_series=_series(over_time, buckets, asked),
+        time_series=series,
         complete=await questions.complete(who, asked, _METRICS),
         aggregation_level=buckets.unit,
         timezone=asked.zone.key,
