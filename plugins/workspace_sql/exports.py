@@ -7,6 +7,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
@@ -34,6 +35,7 @@ EXPORTS: Final = sa.Table(
     sa.Column("row_count", sa.BigInteger),
     sa.Column("truncated", sa.Boolean, nullable=False),
     sa.Column("error", sa.Text),
+    sa.Column("ticket", sa.String(64), index=True),
 )
 """One row per job; the files lie elsewhere."""
 
@@ -46,18 +48,15 @@ class SqlExports:
 
     _database: Database
 
-    async def add_export(self, export: Export, most_active: int) -> bool:
-        """Add a job unless the workspace has so many queued or running ones: counted under the write lock."""
-        count = (
-            sa.select(sa.func.count())
-            .select_from(EXPORTS)
-            .where(_ROW.workspace_id == export.workspace_id, _ROW.status.in_(_ACTIVE))
-        )
+    async def add_export(self, export: Export, most_active: int) -> Export | None:
+        """Add a job, once for its ticket; looked up and counted under the write lock."""
         async with self._database.write() as connection:
-            if (await connection.execute(count)).scalar_one() >= most_active:
-                return False
+            if export.ticket is not None and (earlier := await _kept(connection, export)):
+                return earlier
+            if (await connection.execute(_active(export))).scalar_one() >= most_active:
+                return None
             await connection.execute(sa.insert(EXPORTS).values(_row_of(export)))
-            return True
+            return export
 
     async def export(self, export_id: UUID) -> Export | None:
         """The job with this id."""
@@ -99,6 +98,17 @@ class SqlExports:
     async def _exports(self, query: sa.Select[Any]) -> list[Export]:
         async with self._database.read() as connection:
             return [_export_of(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def _kept(connection: AsyncConnection, export: Export) -> Export | None:
+    same = (_ROW.ticket == export.ticket, _ROW.created_at > export.repeats_since)
+    row = (await connection.execute(sa.select(EXPORTS).where(*same))).mappings().first()
+    return _export_of(row) if row else None
+
+
+def _active(export: Export) -> sa.Select[int]:
+    active = (_ROW.workspace_id == export.workspace_id, _ROW.status.in_(_ACTIVE))
+    return sa.select(sa.func.count()).select_from(EXPORTS).where(*active)
 
 
 def _row_of(export: Export) -> dict[str, Any]:

@@ -52,17 +52,17 @@ class Desk:
     async def keep(self, story):
         await self.service.ports.events.append(story.events)
 
-    async def ask(self, method, target, body=None, *, key="shop"):
+    async def ask(self, method, target, body=None, *, key="shop", headers=None):
         url = urlsplit(target)
-        headers = {"authorization": f"Bearer {self.keys[key]}"} if key else {}
+        sent = {**({"authorization": f"Bearer {self.keys[key]}"} if key else {}), **(headers or {})}
         content = b"" if body is None else json.dumps(body).encode()
-        response = await self.service.dispatch(Request(method, url.path, url.query, headers, content))
+        response = await self.service.dispatch(Request(method, url.path, url.query, sent, content))
         if response.chunks is None:
             return Answered(response, response.body)
         return Answered(response, b"".join([chunk async for chunk in response.chunks()]))
 
-    async def order(self, kind="events", *, key="shop", **more):
-        return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key)
+    async def order(self, kind="events", *, key="shop", headers=None, **more):
+        return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key, headers=headers)
 
     async def export(self, kind="events", **more):
         """Ask, let the worker work, and poll."""

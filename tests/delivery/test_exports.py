@@ -481,3 +481,38 @@ async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
     shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
     assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
     assert Status(shown["status"]) is Status.COMPLETED
+
+
+async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_no_second_job(bare):
+    once = {"idempotency-key": "k1"}
+    first = await bare.order(headers=once)
+    assert "Idempotent-Replay" not in first.headers
+    await bare.exporter.run_next()
+    bare.later(hours=23)
+    again = await bare.order(headers=once)
+    assert (again.status, again.content) == (202, first.content)
+    assert again.headers["Idempotent-Replay"] == "true"
+    other = await bare.order("users", headers=once)
+    assert other.json["id"] != first.json["id"]
+    assert (await bare.order(headers=once, key="other")).json["id"] != first.json["id"]
+    bare.later(hours=1)
+    assert (await bare.order(headers=once)).json["id"] != first.json["id"]
+
+
+async def test_identical_requests_at_one_moment_make_one_job(bare):
+    answers = await asyncio.gather(*(bare.order(headers={"idempotency-key": "k"}) for _ in range(20)))
+    assert len({answer.content for answer in answers}) == 1
+    assert sum("Idempotent-Replay" in answer.headers for answer in answers) == 19
+
+
+async def test_a_refusal_is_not_kept_for_a_retry(bare, monkeypatch):
+    async def wake(export_id):
+        raise QueueDown
+
+    once = {"idempotency-key": "k"}
+    with monkeypatch.context() as patched:
+        patched.setattr(bare.service.ports.jobs, "wake", wake)
+        assert (await bare.order(headers=once)).status == 503
+    assert "Idempotent-Replay" not in (await bare.order(headers=once)).headers
+    long = await bare.order(headers={"idempotency-key": "k" * 256})
+    assert (long.status, long.json["code"]) == (400, "invalid_idempotency_key")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from service_core.changes.once import KEPT
 from service_core.kernel.date_range import between
 
 MOST_ACTIVE: Final = 5
@@ -69,6 +70,7 @@ class Export:
         attempt: how many workers have taken it.
         free_at: from when on a worker may take it: while it runs, the end of the lease; None once final.
         due_at: when its state ends by itself, whatever workers do; None for states that last.
+        ticket: what a retry of the request repeats, if it asked to be performed once.
     """
 
     id: UUID
@@ -89,11 +91,17 @@ class Export:
     row_count: int | None = None
     truncated: bool = False
     error: str | None = None
+    ticket: str | None = None
 
     @property
     def expires_at(self) -> datetime:
         """When the file is deleted."""
         return self.created_at + LIFETIME
+
+    @property
+    def repeats_since(self) -> datetime:
+        """Jobs of the same ticket created after this instant are the answer to a retry."""
+        return self.created_at - KEPT
 
     @property
     def file(self) -> str:

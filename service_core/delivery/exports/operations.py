@@ -1,7 +1,9 @@
 """`/exports`: asking for a file, following the job, and the download of our own links (contract 6)."""
 
 import secrets
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -9,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from service_core.access.model import Caller
 from service_core.access.workspaces import Workspaces
+from service_core.changes.once import ticket_of
 from service_core.delivery.exports.filters import check, question
 from service_core.delivery.exports.model import MOST_ACTIVE, Export, Format, Status, Subject
 from service_core.delivery.exports.ports import Exports, ExportSink, JobQueue, QueueDown, SinkDown
@@ -18,7 +21,7 @@ from service_core.kernel.clock import Clock
 from service_core.kernel.errors import Forbidden, NotFound, TooMany, Unavailable503
 from service_core.kernel.files import CSV, NDJSON, File
 from service_core.kernel.ids import new_id
-from service_core.kernel.operations import Budget, Surface, operation
+from service_core.kernel.operations import Budget, Reply, Surface, operation
 from service_core.kernel.params import Answer, BodyModel, Clamp, QueryModel
 from service_core.kernel.settings import Settings
 
@@ -116,7 +119,7 @@ class LinkQuery(QueryModel):
 @operation("POST /exports", tag="exports", statuses=(202,), starts_work=True, replays=True)
 async def create_export(
     body: NewExport, *, who: Caller, exports: Exports, jobs: JobQueue, models: Models, settings: Settings
-) -> ExportQueued:
+) -> Reply[ExportQueued]:
     """Ask for a file of events, persons or attribution.
 
     A worker writes it; poll `poll_url` until it is completed. At most five exports of a workspace are
@@ -134,17 +137,21 @@ async def create_export(
         end_date=body.end_date or "",
         filters=body.filters,
         created_at=who.now,
+        ticket=ticket_of(who),
     ).queued()
-    if not await exports.add_export(export, MOST_ACTIVE):
+    added = await exports.add_export(export, MOST_ACTIVE)
+    if added is None:
         raise TooMany(
             f"{MOST_ACTIVE} exports are queued or running", "too_many_exports", headers={"Retry-After": "60"}
         )
+    if added.id != export.id:
+        return _queued(added, settings, {"Idempotent-Replay": "true"})
     try:
         await jobs.wake(export.id)
     except QueueDown:
         await exports.withdraw_export(export.id)
         raise Unavailable503("The export queue cannot be reached", "queue_unavailable") from None
-    return ExportQueued(**_common(export), poll_url=f"{settings.http.public_url}/v1/exports/{export.id}")
+    return _queued(export, settings)
 
 
 @operation("GET /exports", tag="exports")
@@ -210,6 +217,15 @@ async def download_export(
         raise NotFound
     size, chunks = stored
     return File(export.save_as(workspace.zone), CSV if export.format is Format.CSV else NDJSON, size, chunks)
+
+
+def _queued(
+    export: Export, settings: Settings, headers: Mapping[str, str] = MappingProxyType({})
+) -> Reply[ExportQueued]:
+    """The answer to the request, also when it is given again and the job has gone on since."""
+    facts = _common(export) | {"status": Status.QUEUED}
+    poll_url = f"{settings.http.public_url}/v1/exports/{export.id}"
+    return Reply(ExportQueued(**facts, poll_url=poll_url), 202, headers)
 
 
 def _common(export: Export) -> dict[str, Any]:

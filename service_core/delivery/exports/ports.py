@@ -14,8 +14,11 @@ from service_core.kernel.files import Chunks
 class Exports(Protocol):
     """Rows of export jobs, kept durably, as requests see them."""
 
-    async def add_export(self, export: Export, most_active: int) -> bool:
-        """Add a job; False when the workspace has so many queued or running ones already."""
+    async def add_export(self, export: Export, most_active: int) -> Export | None:
+        """Add a job; None when the workspace has so many queued or running ones already.
+
+        When a job of the same ``ticket`` was added in the 24 hours before, it is returned instead.
+        """
 
     async def export(self, export_id: UUID) -> Export | None:
         """The job with this id, of whichever workspace."""
