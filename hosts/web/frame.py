@@ -29,6 +29,7 @@ DONE: Final = {
     "withdrawn": "The invitation is withdrawn.",
     "disconnected": "Disconnected. Its tokens are refused from the next request on.",
     "joined": "You are a member now.",
+    "undone": "Taken back.",
     "signed-out": "You are signed out.",
 }
 """What a page says after a form was done, by the word in its address."""

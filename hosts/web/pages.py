@@ -12,7 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
-from hosts.web import approve, connections, consent, keys, members, people, sign_in, signup
+from hosts.web import approve, audit, connections, consent, keys, members, people, scripts, sign_in, signup
 from hosts.web.frame import Frame, Page, SignInNeeded
 from hosts.web.safety import HEADERS
 from service_core.kernel.errors import Refusal
@@ -37,6 +37,8 @@ PAGES: Final[tuple[Page, ...]] = (
     *keys.PAGES,
     *members.PAGES,
     *connections.PAGES,
+    *scripts.PAGES,
+    *audit.PAGES,
     *signup.PAGES,
 )
 

@@ -15,6 +15,9 @@ from service_core.kernel.params import Answer
 
 REVERSIBLE: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELETE})
 
+DECIDED: Final = frozenset({"container_script_proposal"})
+"""Resource types whose updates are decisions of people: nothing takes them back."""
+
 
 class AuditEntry(Answer):
     """One applied write."""
@@ -37,7 +40,12 @@ class AuditEntry(Answer):
     @property
     def undoable(self) -> bool:
         """Whether an undo may be tried: an update, reorder or delete that was not taken back yet."""
-        return self.action in REVERSIBLE and self.undone_by is None
+        return self.is_reversible and self.undone_by is None
+
+    @property
+    def is_reversible(self) -> bool:
+        """Whether it is of the kind that can be taken back."""
+        return self.action in REVERSIBLE and self.resource.type not in DECIDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from service_core.access.model import Caller
 from service_core.access.scopes import require_scope
-from service_core.changes.entry import REVERSIBLE, AuditEntry
+from service_core.changes.entry import AuditEntry
 from service_core.changes.model import Action, Change
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Kind, Resource
@@ -47,7 +47,7 @@ def _require_reversible(entry: AuditEntry) -> None:
             "undo_create_unsupported",
             hint="Send DELETE instead.",
         )
-    if entry.action not in REVERSIBLE:
+    if not entry.is_reversible:
         raise Conflict("This change cannot be undone", "not_undoable")
     if entry.undone_by is not None:
         raise Conflict("This change was undone before", "already_undone")

@@ -173,7 +173,8 @@ class Deployment:
 
     async def api(self, method, path, key, body=None):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        response = await self.app.test_client().open(path, method=method, json=body, headers=headers)
+        sent = {} if body is None else {"json": body}
+        response = await self.app.test_client().open(path, method=method, headers=headers, **sent)
         return response.status_code, await response.get_json()
 
     async def asked(self, *scopes, name="Helper key", **more):

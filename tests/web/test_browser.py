@@ -5,7 +5,6 @@ import os
 import shutil
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -20,11 +19,16 @@ from service_core.access.members.invite import invite
 from service_core.access.members.model import Account, Member
 from service_core.access.members.sign_in import Doorkeeper
 from service_core.access.model import Grant
+from service_core.access.person import caller_of
 from service_core.access.requests.file import Filing, file_request
 from service_core.access.roles import Role
+from service_core.changes.write import Writes
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.workspace.scripts.bodies import NewProposal
+from service_core.workspace.scripts.model import Condition
+from service_core.workspace.scripts.plan import propose
 from tests.oauth.walk import CHALLENGE
 from tests.web.payloads import LONG_NAMES, PAYLOADS
 from tests.web.stage import PASSWORD, application, built
@@ -53,6 +57,7 @@ class House:
     browser: object
     founded: object
     ann: Account
+    owner: Member
 
     @property
     def app(self):
@@ -103,13 +108,22 @@ class House:
         }
         return f"{self.root}/oauth/authorize?{urlencode(query)}"
 
+    async def proposed(self, name, content="chat()", note="Please", value="x"):
+        """The id of a new proposal."""
+        who = caller_of(self.ann, self.owner, self.founded.workspace, system_clock())
+        condition = Condition(type="url_parameter", operator="equals", value=value, parameter=value)
+        wanted = NewProposal(name=name, type="inline", content=content, note=note, conditions=[condition])
+        reply = await self.service.part(Writes).run(who, propose(who, wanted), dry_run=False)
+        return reply.answer.data["id"]
+
     async def everywhere(self):
         """Every page there is to look at."""
         return [
             f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/lost-password",
             f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
             f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
-            f"{self.app}/w/none/keys",
+            f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts",
+            f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",
         ]  # fmt: skip
 
 
@@ -133,7 +147,7 @@ async def house(tmp_path_factory):
         await store.save_account(ann)
         serving = asyncio.create_task(serve(guarded(application(service)), listener, "uvicorn", stop))
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield House(service, root, browser, founded, ann)
+        yield House(service, root, browser, founded, ann, added.member)
         await browser.close()
         stop.set()
         await serving
@@ -194,6 +208,9 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
             texts = dict(zip(("requester", "name", "reason", "client_name"), some, strict=True))
             await store.save_workspace(replace(workspace, name=some[0]))
             await look(await house.asked(**texts), some)
+            await look(f"{house.app}/container/proposals/{await house.proposed(*some)}", some)
+            await look(f"{house.settings}/scripts", some[:1])
+            await look(f"{house.settings}/audit", some[:1])
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.save_workspace(replace(workspace, name=payload))
                 await look(await house.consent(name=name), (name, payload))
@@ -205,6 +222,7 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
 
 async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
     await house.store.save_workspace(replace(house.founded.workspace, name=LONG_NAMES[0]))
+    await house.proposed(*LONG_NAMES)
     for name in LONG_NAMES:
         await mint_key(house.store, house.founded.workspace, system_clock(), name=name)
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
@@ -362,9 +380,8 @@ async def test_consent_leads_back_to_the_program(house, host):
 
 async def test_an_invited_person_comes_in_by_the_mailed_link(house):
     letters = house.service.ports.mail.letters
-    owner = Member(house.founded.workspace.id, house.ann.id, Role.OWNER, datetime(2026, 1, 1, tzinfo=UTC))
     await invite(
-        house.store, house.service.ports.mail, house.founded.workspace, owner,
+        house.store, house.service.ports.mail, house.founded.workspace, house.owner,
         email="bob@example.com", role=Role.MEMBER, web_url=house.app, now=system_clock(),
     )  # fmt: skip
     link = next(line for line in letters[-1].text.splitlines() if line.startswith("http"))

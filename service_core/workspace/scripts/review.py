@@ -1,0 +1,54 @@
+"""Approving and rejecting a proposal: a decision of a person, which nothing takes back (contract 5.3)."""
+
+from uuid import UUID
+
+from service_core.access.model import Caller
+from service_core.access.roles import Ability, require_ability
+from service_core.changes.model import Action, Change
+from service_core.changes.ports import Transaction
+from service_core.changes.write import Plan
+from service_core.kernel.errors import Conflict, NotFound, Unprocessable
+from service_core.workspace.scripts.model import Proposal, Standing, Verdict
+from service_core.workspace.scripts.plan import LONGEST_NOTE
+
+
+def review(who: Caller, proposal_id: UUID, verdict: Verdict, note: str | None) -> Plan:
+    """The plan of a decision; it writes only what was decided about, never the script.
+
+    Args:
+        who: the person; a key or a program decides nothing, whatever its scopes.
+        proposal_id: the pending proposal.
+        verdict: the decision.
+        note: for whoever proposed it, at most 2,000 characters.
+
+    Raises:
+        Forbidden: ``role_required``.
+        NotFound: the workspace has no such proposal.
+        Unprocessable: ``invalid_field``, the note is too long.
+        Conflict: ``resource_changed``, it is not pending any more.
+    """
+
+    async def plan(unit: Transaction) -> Change:
+        person = who.delegate
+        require_ability(person.role if person and not person.grant.client_id else None, Ability.MANAGE)
+        if note and len(note) > LONGEST_NOTE:
+            raise Unprocessable(
+                f"A note has at most {LONGEST_NOTE} characters", "invalid_field", field="note"
+            )
+        proposal = await unit.resources.get(Proposal, proposal_id)
+        if proposal is None:
+            raise NotFound
+        if proposal.status is not Standing.PENDING:
+            raise Conflict("This proposal was decided before", "resource_changed")
+        decided = {
+            "status": Standing(verdict),
+            "verdict": verdict,
+            "review_note": note or None,
+            "reviewed_by": person.grant.account_id if person else None,
+            "reviewed_at": who.now,
+            "updated_at": who.now,
+        }
+        new = Proposal.model_validate(proposal.model_dump(by_alias=True) | decided)
+        return Change(Action.UPDATE, proposal, new)
+
+    return plan
