@@ -176,6 +176,7 @@ def batched(values, size):
     return list(zip(*[rest] * size, strict=True))
 
 
+@pytest.mark.timeout(400)
 async def test_names_of_strangers_stay_text_on_every_page(house):
     faults = []
     store, workspace = house.store, house.founded.workspace
