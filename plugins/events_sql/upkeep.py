@@ -8,6 +8,8 @@ from typing import Final
 
 import duckdb
 
+from plugins.events_sql.transactions import transaction
+
 ENOUGH: Final = 200_000
 """Rows appended to a month that are worth sorting it."""
 
@@ -19,15 +21,10 @@ _INSTANTS: Final = {"events": "timestamp", "sessions": "first_at", "candidates":
 def maintain(cursor: duckdb.DuckDBPyConnection, enough: int = ENOUGH) -> None:
     """Sort the months that need it, oldest first, and fold the log into the file."""
     for (month,) in cursor.execute(_DUE, [enough]).fetchall():
-        cursor.execute("BEGIN")
-        try:
+        with transaction(cursor):
             for table, at in _INSTANTS.items():
                 _sort(cursor, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
             cursor.execute("DELETE FROM backlog WHERE month = $1", [month])
-            cursor.execute("COMMIT")
-        except BaseException:
-            cursor.execute("ROLLBACK")
-            raise
     cursor.execute("CHECKPOINT")
 
 

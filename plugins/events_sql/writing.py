@@ -15,6 +15,7 @@ from plugins.events_sql import caches
 from plugins.events_sql.dialects.duckdb import DuckDialect
 from plugins.events_sql.persons import EMAIL_MATCH, refresh_persons
 from plugins.events_sql.tables import META
+from plugins.events_sql.transactions import transaction
 from service_core.plugin import COLUMNS, Event
 
 _WEEK: Final = "INTERVAL 7 DAYS"
@@ -136,8 +137,7 @@ def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
     from plugins.events_sql.batches import stream  # noqa: PLC0415 - see there
 
     cursor.register("batch", stream(events))
-    cursor.execute("BEGIN")
-    try:
+    with transaction(cursor):
         cursor.execute(_FRESH)
         cursor.execute(_KNOWN)
         new = int(cursor.execute("SELECT count(*) FROM fresh").fetchall()[0][0])
@@ -145,17 +145,12 @@ def append(cursor: duckdb.DuckDBPyConnection, events: Sequence[Event]) -> int:
             for text in (_NUMBERS, _EVENTS, _SESSIONS, _CANDIDATES, _OWNERS, _RELINK):
                 cursor.execute(text)
             refresh_persons(cursor, [workspace for (workspace,) in cursor.execute(_RESTITCHED).fetchall()])
-        cursor.execute("COMMIT")
-    except BaseException:
-        cursor.execute("ROLLBACK")
-        raise
     return new
 
 
 def revoke(cursor: duckdb.DuckDBPyConnection, workspace_id: UUID, event_id: str) -> None:
     """Remove the links an event made, now and should it come only later (semantics 5.9)."""
-    cursor.execute("BEGIN")
-    try:
+    with transaction(cursor):
         cursor.execute("INSERT INTO revoked VALUES ($1, $2)", [workspace_id, event_id])
         cursor.execute(
             "CREATE OR REPLACE TEMP TABLE relinked AS"
@@ -164,22 +159,13 @@ def revoke(cursor: duckdb.DuckDBPyConnection, workspace_id: UUID, event_id: str)
         )
         cursor.execute(_RELINK)
         refresh_persons(cursor, [workspace_id])
-        cursor.execute("COMMIT")
-    except BaseException:
-        cursor.execute("ROLLBACK")
-        raise
 
 
 def rebuild(cursor: duckdb.DuckDBPyConnection) -> None:
     """Compute every cache anew from the events; the answers stay the same."""
-    cursor.execute("BEGIN")
-    try:
+    with transaction(cursor):
         for cache, rows in caches.ALL.items():
             cursor.execute(f"DELETE FROM {cache}; INSERT INTO {cache} {rows}")  # noqa: S608 - our own tables
         cursor.execute("DELETE FROM persons")
         every = cursor.execute("SELECT DISTINCT workspace_id FROM ids").fetchall()
         refresh_persons(cursor, [workspace for (workspace,) in every])
-        cursor.execute("COMMIT")
-    except BaseException:
-        cursor.execute("ROLLBACK")
-        raise
