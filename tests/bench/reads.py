@@ -248,11 +248,8 @@ async def compare(store: DuckEvents, days: int, rounds: int, console: Console) -
     console.print(table)
 
 
-async def main(rows: int, folder: Path, rounds: int) -> None:
+async def main(rows: int, path: Path, rounds: int, *, fresh: bool) -> None:
     """Build what is missing, and compare."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"events_{rows}.db"
-    fresh = not path.exists()
     store = DuckEvents(
         DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
     )
@@ -273,4 +270,6 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=Path("bench"))
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
-    asyncio.run(main(given.rows, given.folder, given.rounds))
+    given.folder.mkdir(parents=True, exist_ok=True)
+    file = given.folder / f"events_{given.rows}.db"
+    asyncio.run(main(given.rows, file, given.rounds, fresh=not file.exists()))
