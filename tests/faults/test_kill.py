@@ -14,6 +14,9 @@ CLIENTS = 16
 BETWEEN_KILLS = 150
 """Acknowledged events before the next kill."""
 
+READY_SECONDS = {True: 3, False: 15}
+"""Ready again after a kill: the promise where the test has the machine to itself, a hang guard beside others."""
+
 
 async def until(condition, seconds=30):
     async with asyncio.timeout(seconds):
@@ -51,7 +54,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
     assert books.unexpected == []
     assert books.check(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
     assert books.sent == books.acknowledged
-    assert max(restarts) < 3
+    assert max(restarts) < READY_SECONDS[full]
 
     async with deployment.spool() as queue:
         now = datetime.now(UTC)
