@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -84,10 +85,17 @@ def live(scan: Scan, received_since: datetime, limit: int, history: History) -> 
             latest=events[-1],
             pageviews=sum(e.event_name in PAGE_VIEWS for e in events),
             events=len(events),
-            revenue=sum(charges.get(e.seq, 0) for e in events if e.currency == scan.currency),
+            revenue=_paid([event for event in events if event.seq in charges], charges, scan.currency),
             first_seen=events[0].timestamp,
             last_seen=events[-1].timestamp,
         )
         for _, events in sorted(met.items())
     ]
     return sorted(found, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
+
+
+def _paid(events: list[Event], charges: Mapping[int, int], currency: str) -> int | None:
+    """What the charging events add up to; None when one is in another currency."""
+    if any(event.currency != currency for event in events):
+        return None
+    return sum(charges[event.seq] for event in events)

@@ -107,6 +107,7 @@ def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> li
         sa.func.sum(viewed).over(**by_visitor).label("views"),
         sa.func.count().over(**by_visitor).label("n"),
         sa.func.coalesce(sa.func.sum(paid.c.amount).over(**by_visitor), 0).label("paid"),
+        sa.func.count(sa.case((paid.c.currency != scan.currency, 1))).over(**by_visitor).label("foreign"),
         sa.func.min(at).over(**by_visitor).label("first_at"),
         sa.func.row_number().over(**by_visitor, order_by=NEWEST).label("place"),
     )
@@ -117,17 +118,18 @@ def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> li
 
 
 def _paid(scan: Scan) -> sa.FromClause:
-    """Charges in the scan's currency; a repeat of an order is none."""
+    """Charges; a repeat of an order is none."""
     money = MoneyRows(scan, scan.span, frozenset())
     table = money.table
-    own = (*money.where, table.c.kind == CHARGE, table.c.currency == scan.currency)
-    return sa.select(table.c.seq, table.c.timestamp, table.c.amount).where(*own).subquery("paid")
+    columns = (table.c.seq, table.c.timestamp, table.c.amount, table.c.currency)
+    return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")
 
 
 def _visitor(row: tuple[Any, ...]) -> LiveVisitor:
     latest = event(row[: len(ROW)])
-    views, n, paid, first, _ = row[len(ROW) :]
-    return LiveVisitor(latest, int(views), int(n), int(paid), aware(first), latest.timestamp)
+    views, n, paid, foreign, first, _ = row[len(ROW) :]
+    revenue = None if foreign else int(paid)
+    return LiveVisitor(latest, int(views), int(n), revenue, aware(first), latest.timestamp)
 
 
 def bounds(workspace_id: UUID, reader: Reader) -> tuple[datetime, datetime] | None:

@@ -204,12 +204,15 @@ class PropertyKey:
 
 @dataclass(frozen=True, slots=True)
 class LiveVisitor:
-    """A visitor of the last minutes: its latest event, and totals; ``revenue`` in the scan's currency."""
+    """A visitor of the last minutes: its latest event, and totals.
+
+    ``revenue`` is in the scan's currency; None when the visitor paid in another one, too.
+    """
 
     latest: Event
     pageviews: int
     events: int
-    revenue: int
+    revenue: int | None
     first_seen: datetime
     last_seen: datetime
 

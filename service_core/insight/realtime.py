@@ -53,7 +53,7 @@ class RealtimeVisitor(Answer):
     os: str | None
     pageviews: int
     events: int
-    revenue: float
+    revenue: float | None
     first_seen: datetime
     last_seen: datetime
 
@@ -138,7 +138,7 @@ def _visitor(live: LiveVisitor, currency: str) -> RealtimeVisitor:
         **{column: getattr(live.latest, column) for column in _FROM_EVENT},
         pageviews=live.pageviews,
         events=live.events,
-        revenue=float(to_major(live.revenue, currency)),
+        revenue=None if live.revenue is None else float(to_major(live.revenue, currency)),
         first_seen=live.first_seen,
         last_seen=live.last_seen,
     )

@@ -90,6 +90,7 @@ class Log(Kit):
             (240, "A1", "page_view", {}),
             (60, "A1", "purchase", {"revenue": 500}),
             (60, "A2", "page_view", {}),
+            (20, "A4", "purchase", {"revenue": 900, "currency": "JPY"}),
             (30, "A3", "page_view", {}),
             (30, "late", "page_view", {"received_at": now - timedelta(minutes=9)}),
             (400, "gone", "page_view", {}),
@@ -100,6 +101,6 @@ class Log(Kit):
         scan = story.scan(Span(since, now))
         found = await store.live(scan, since, 10)
         rows = [(v.latest.visitor_id, v.pageviews, v.events, v.revenue) for v in found]
-        assert rows == [("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
-        assert found[1].last_seen - found[1].first_seen == timedelta(minutes=3)
-        assert [v.latest.visitor_id for v in await store.live(scan, since, 1)] == ["A3"]
+        assert rows == [("A4", 0, 1, None), ("A3", 1, 1, 0), ("A1", 1, 2, 500), ("A2", 1, 1, 0)]
+        assert found[2].last_seen - found[2].first_seen == timedelta(minutes=3)
+        assert [v.latest.visitor_id for v in await store.live(scan, since, 1)] == ["A4"]
