@@ -69,7 +69,7 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
         in_hand = await dead.take(10)
         assert await alive.take(10) == []
         async with asyncio.timeout(10):
-            while not (taken := await alive.take(10)):  # noqa: ASYNC110 - silence grows by itself
+            while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
         assert taken == in_hand
         await alive.settle([stored(queued) for queued in taken], [])
@@ -88,7 +88,7 @@ async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch
             assert len(await second.take(10)) == 1
         assert (await names(first), len(taken)) == (2, 2)
         async with asyncio.timeout(10):
-            while len(await first.take(10)) < 3:  # noqa: ASYNC110 - another consumer's silence grows by itself
+            while len(await first.take(10)) < 3:
                 await asyncio.sleep(0.02)
         await first.settle([stored(queued) for queued in await first.take(10)], [])
     async with queue(redis_server.url, prefix=prefix) as third:
@@ -192,7 +192,7 @@ async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledg
             await opened.ledger(sender.workspace, NOON, NOON + HOUR)
         redis_server.start()
         async with asyncio.timeout(5):
-            while (await opened.state()).oldest_received_at is not None:  # noqa: ASYNC110 - asked again by and by
+            while (await opened.state()).oldest_received_at is not None:
                 await asyncio.sleep(0.05)
 
 
