@@ -1,7 +1,7 @@
 """Writing the file of one export: its question, its rows, its bytes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from service_core.access.model import Caller, Credential, CredentialKind, Workspace
@@ -12,6 +12,7 @@ from service_core.delivery.exports.filters import question
 from service_core.delivery.exports.model import Export
 from service_core.delivery.exports.ports import ExportSink
 from service_core.delivery.exports.table import RendererOf, Table
+from service_core.insight.ports import Batch
 
 
 class Author:
@@ -52,12 +53,29 @@ class Author:
         renderer = self._render(export.format, table.columns)
         write(renderer.header())
         found = 0
-        async with aclosing(table.batches) as batches:
+        async with aclosing(_ahead(table.batches)) as batches:
             async for batch in batches:
                 data, rows = await asyncio.to_thread(renderer.rows, batch, max(table.most - found, 0))
                 await asyncio.to_thread(write, data)
                 found += rows
         return found
+
+
+async def _ahead(batches: AsyncGenerator[Batch, None]) -> AsyncGenerator[Batch, None]:
+    """The same batches, one read ahead: the store works on the next while one is formatted."""
+    following = asyncio.create_task(_next(batches))
+    try:
+        while (batch := await following) is not None:
+            following = asyncio.create_task(_next(batches))
+            yield batch
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await batches.aclose()
+
+
+async def _next(batches: AsyncGenerator[Batch, None]) -> Batch | None:
+    return await anext(batches, None)
 
 
 def _on_behalf(export: Export, workspace: Workspace) -> Caller:
