@@ -61,7 +61,9 @@ def pins(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Behaviour, conformance, documents and a small number of every fault."""
-    session.run("pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup", *session.posargs)
+    session.run(
+        "pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup", *session.posargs
+    )
 
 
 @nox.session
@@ -73,7 +75,9 @@ def api(session: nox.Session) -> None:
 @nox.session
 def faults(session: nox.Session) -> None:
     """Every fault in full: minutes, not seconds."""
-    session.run("pytest", "-m", "faults", "--timeout", "900", *session.posargs, env={"TOUCHPOINT_FAULTS": "full"})
+    session.run(
+        "pytest", "-m", "faults", "--timeout", "900", *session.posargs, env={"TOUCHPOINT_FAULTS": "full"}
+    )
 
 
 @nox.session

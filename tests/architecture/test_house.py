@@ -14,7 +14,9 @@ SOURCES = sorted(
     for path in (ROOT / wing).rglob("*.py")
     if "build" not in path.parts
 )
-PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__")
+PLUGINS = sorted(
+    path for path in (ROOT / "plugins").iterdir() if path.is_dir() and path.name != "__pycache__"
+)
 HEAVY = ("alembic", "duckdb", "maxminddb", "polars", "quart", "redis", "sqlalchemy", "ua_parser")
 
 LONG_FILES: dict[str, str] = {}
@@ -42,7 +44,17 @@ def test_every_module_says_what_it_is_for(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_no_file_is_named_for_nothing(path):
-    assert path.stem not in {"utils", "util", "helpers", "helper", "manager", "common", "misc", "service", "base"}
+    assert path.stem not in {
+        "utils",
+        "util",
+        "helpers",
+        "helper",
+        "manager",
+        "common",
+        "misc",
+        "service",
+        "base",
+    }
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
@@ -55,7 +67,9 @@ def test_a_plugin_folder_has_the_uniform_shape(folder):
 @pytest.mark.parametrize("path", [path for path in SOURCES if path.name == "ports.py"], ids=name_of)
 def test_ports_are_protocols_of_few_methods(path):
     for node in tree_of(path).body:
-        if not isinstance(node, ast.ClassDef) or not any(ast.unparse(base) == "Protocol" for base in node.bases):
+        if not isinstance(node, ast.ClassDef) or not any(
+            ast.unparse(base) == "Protocol" for base in node.bases
+        ):
             continue
         methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
         assert 1 <= len(methods) <= 6, f"{node.name} has {len(methods)} methods"
@@ -66,13 +80,19 @@ def test_ports_are_protocols_of_few_methods(path):
 def test_no_module_holds_state_that_changes(path):
     for node in tree_of(path).body:
         value = getattr(node, "value", None)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(value, ast.List | ast.Dict | ast.Set | ast.DictComp):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(
+            value, ast.List | ast.Dict | ast.Set | ast.DictComp
+        ):
             annotation = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else ""
-            assert "Final" in annotation or "Mapping" in annotation, f"line {node.lineno}: a constant is Final"
+            assert "Final" in annotation or "Mapping" in annotation, (
+                f"line {node.lineno}: a constant is Final"
+            )
 
 
 def test_plugins_are_cheap_to_import():
     modules = [f"plugins.{folder.name}" for folder in PLUGINS]
     code = f"import sys, {', '.join(modules)}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     assert loaded.stdout.strip() == "", "heavy imports belong inside `open`"

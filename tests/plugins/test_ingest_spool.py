@@ -23,7 +23,9 @@ NOON = datetime(2026, 7, 1, 12, 30, tzinfo=UTC)
 WORKSPACE, OTHER, KEY = uuid4(), uuid4(), uuid4()
 
 
-def arrival(event_id: str = "order_1", *, at: datetime = NOON, workspace: UUID = WORKSPACE, **given) -> Arrival:
+def arrival(
+    event_id: str = "order_1", *, at: datetime = NOON, workspace: UUID = WORKSPACE, **given
+) -> Arrival:
     return Arrival(
         **{
             "workspace_id": workspace,
@@ -118,7 +120,13 @@ async def test_a_claim_holds_seven_days_from_the_accepted_event(tmp_path: Path) 
     async with spool(tmp_path) as queue:
         offers = [
             await queue.offer(arrival(at=NOON + later))
-            for later in (timedelta(0), week - timedelta(seconds=1), week, week + timedelta(seconds=1), 2 * week)
+            for later in (
+                timedelta(0),
+                week - timedelta(seconds=1),
+                week,
+                week + timedelta(seconds=1),
+                2 * week,
+            )
         ]
     assert offers == [Offer.QUEUED, Offer.DUPLICATE, Offer.DUPLICATE, Offer.QUEUED, Offer.DUPLICATE]
 
@@ -309,5 +317,3 @@ def test_whatever_happens_the_ledger_balances(steps, tmp_path_factory) -> None:
         await queue.aclose()
 
     asyncio.run(play())
-
-
