@@ -264,6 +264,8 @@ async def test_a_job_nobody_takes_for_a_day_fails(bare):
     for _ in range(2):
         job = await polled(bare, ordered)
         assert (job["status"], job["error"], job["download"]) == ("failed", "timed out", None)
+        assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
+        bare.later(hours=1)
         await bare.exporter.sweep()
     assert not await bare.exporter.run_next()
     assert (await bare.order()).status == 202

@@ -163,12 +163,12 @@ class Export:
         """There will be no file."""
         return replace(self, status=Status.FAILED, free_at=None, due_at=None, completed_at=now, error=error)
 
-    def ended(self, now: datetime) -> "Export":
-        """What becomes of it when its state ends by itself."""
-        if self.status in ACTIVE:
-            return self.failed(now, TIMED_OUT)
+    def ended(self) -> "Export":
+        """What becomes of it when its state ends by itself, at the instant it does."""
+        if self.status in ACTIVE and self.due_at is not None:
+            return self.failed(self.due_at, TIMED_OUT)
         return replace(self, status=Status.EXPIRED, due_at=None)
 
     def shown(self, now: datetime) -> "Export":
         """The job as it stands now, also when nobody has swept since its time was over."""
-        return self.ended(now) if self.due_at is not None and self.due_at <= now else self
+        return self.ended() if self.due_at is not None and self.due_at <= now else self

@@ -80,7 +80,7 @@ class Exporter:
     async def sweep(self) -> None:
         """End what time ends: files after their life, jobs that nobody did, jobs that never came to an end."""
         for export in await self._work.due_exports(self._clock()):
-            ended = export.ended(self._clock())
+            ended = export.ended()
             if ended.status is Status.EXPIRED:
                 await self._drop(export.files)  # before the row says so: a crash between repeats it
             if await self._work.replace_export(export, ended) and ended.status is Status.FAILED:
