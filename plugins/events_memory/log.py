@@ -96,6 +96,6 @@ def live(scan: Scan, received_since: datetime, limit: int, history: History) -> 
 
 def _paid(events: list[Event], charges: Mapping[int, int], currency: str) -> int | None:
     """What the charging events add up to; None when one is in another currency."""
-    if any(event.currency != currency for event in events):
+    if any(event.currency != currency and event.revenue for event in events):
         return None
     return sum(charges[event.seq] for event in events)

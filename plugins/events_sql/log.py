@@ -101,13 +101,14 @@ def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> li
     at = EVENTS.c.timestamp
     viewed = sa.case((among(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
     paid = _paid(scan)
+    foreign = sa.and_(paid.c.currency != scan.currency, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
         *ROW,
         sa.func.sum(viewed).over(**by_visitor).label("views"),
         sa.func.count().over(**by_visitor).label("n"),
         sa.func.coalesce(sa.func.sum(paid.c.amount).over(**by_visitor), 0).label("paid"),
-        sa.func.count(sa.case((paid.c.currency != scan.currency, 1))).over(**by_visitor).label("foreign"),
+        sa.func.count(sa.case((foreign, 1))).over(**by_visitor).label("foreign"),
         sa.func.min(at).over(**by_visitor).label("first_at"),
         sa.func.row_number().over(**by_visitor, order_by=NEWEST).label("place"),
     )

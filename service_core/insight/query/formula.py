@@ -43,11 +43,15 @@ def leaf_of(atom: Atom) -> Leaf:
 
 
 def foreign(leaf: Leaf, currency: str) -> Leaf | None:
-    """How many of the rows a money leaf sums are in another currency; None for other leaves."""
+    """How many of the rows a money leaf sums are in another currency; None for other leaves.
+
+    Nothing is nothing in every currency: an order of no value needs no rate.
+    """
     if leaf.column not in _MONEY_COLUMNS:
         return None
-    conditions = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
-    return Leaf(leaf.of, where=(*leaf.where, *conditions), by_default=leaf.by_default)
+    money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
+    conditions = (*leaf.where, *money, Predicate(leaf.column, Op.GT, 0))
+    return Leaf(leaf.of, where=conditions, by_default=leaf.by_default)
 
 
 def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader:

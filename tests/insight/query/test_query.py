@@ -243,6 +243,15 @@ async def test_money_in_a_foreign_currency_is_unavailable_and_never_partial(shop
     ]
 
 
+async def test_an_order_of_no_value_needs_no_rate(shop):
+    shop.story.happens(
+        "purchase", at="2026-07-03T10:00", visitor="V4", revenue=0, currency="EUR", order_id="9"
+    )
+    await shop.store.append(shop.story.events[-1:])
+    answer = await shop.query({"metrics": ["revenue", "orders"]})
+    assert (answer["totals"], answer["meta"]["unavailable"]) == ({"revenue": 120.5, "orders": 2}, [])
+
+
 async def test_stickiness_is_the_mean_daily_active_over_the_monthly(shop):
     answer = await shop.query({"metrics": ["stickiness", "active_users_30d", "active_users_1d"]})
     assert answer["totals"] == {
