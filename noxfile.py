@@ -13,7 +13,7 @@ import nox
 
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-nox.options.sessions = ["lint", "types", "imports", "pins", "tests", "api"]
+nox.options.sessions = ["lint", "types", "imports", "pins", "api", "tests"]
 
 PINS = {"runtime.txt": ["--group", "build"], "dev.txt": ["--group", "build", "--group", "dev"]}
 """Requirement file -> the dependency groups it holds beside the runtime."""
