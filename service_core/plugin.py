@@ -58,6 +58,7 @@ from service_core.access.signup.ports import Secrets as Secrets
 from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.changes.entry import AuditEntry as AuditEntry
 from service_core.changes.entry import AuditQuestion as AuditQuestion
+from service_core.changes.ports import Holders as Holders
 from service_core.changes.ports import Taken as Taken
 from service_core.changes.ports import Transaction as Transaction
 from service_core.changes.ports import Units as Units
@@ -206,3 +207,5 @@ from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
+from service_core.workspace.share_links.ports import ShareViews as ShareViews
+from service_core.workspace.share_links.ports import Views as Views

@@ -16,7 +16,7 @@ from service_core.access.oauth.ports import Grants
 from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
-from service_core.changes.ports import Units
+from service_core.changes.ports import Holders, Units
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
 from service_core.insight.cohorts.ports import Cohorts
@@ -26,6 +26,7 @@ from service_core.insight.ports import Aggregates, EventLog, Paths, People, Stre
 from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.share_links.ports import ShareViews
 
 PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "workspace": (
@@ -44,6 +45,8 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         ExportWork,
         VisitClaims,
         Units,
+        Holders,
+        ShareViews,
     ),
     "limits": (RateLimiter,),
     "queue": (IngestQueue,),
@@ -81,6 +84,8 @@ class WorkspaceDatabase(
     Clients,
     Tickets,
     Units,
+    Holders,
+    ShareViews,
     VisitClaims,
     Protocol,
 ):

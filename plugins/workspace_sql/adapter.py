@@ -17,6 +17,7 @@ from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
+from plugins.workspace_sql.shares import SqlShares
 from plugins.workspace_sql.signups import SqlSignups
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
 from plugins.workspace_sql.visit_claims import SqlVisitClaims
@@ -38,9 +39,10 @@ class SqlDirectory(
     SqlAuthorizations,
     SqlExports,
     SqlUnits,
+    SqlShares,
     SqlVisitClaims,
 ):
-    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes and look-ups."""
+    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links and look-ups."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -65,6 +65,7 @@ class Change:
         assigned: fields only an applied write gives a value; a dry run shows them as null.
         beside: further records saved in the same step.
         undoes: the audit entry this takes back.
+        named: fields the states of an update show also when they stay as they are.
     """
 
     action: Action
@@ -73,6 +74,7 @@ class Change:
     assigned: frozenset[str] = frozenset({"updated_at"})
     beside: tuple[Resource, ...] = ()
     undoes: UUID | None = None
+    named: tuple[str, ...] = ()
 
     @property
     def subject(self) -> Resource:
@@ -93,16 +95,17 @@ class Change:
         if self.new is None:
             return None
         if self.prior is not None and self.is_empty:
-            return self.prior.state
-        return self.new.state | (dict.fromkeys(self.assigned) if dry_run else {})
+            return self.prior.told
+        return self.new.told | (dict.fromkeys(self.assigned) if dry_run else {})
 
     def diff(self, kind: Kind, *, dry_run: bool) -> Diff:
         """The change as it is shown, kept and undone."""
-        before, after = self.prior.state if self.prior else None, self.after(dry_run=dry_run)
+        before, after = self.prior.told if self.prior else None, self.after(dry_run=dry_run)
         effects = () if self.is_empty else kind.effects(before, after)
         differences = list(_differences(before or {}, after or {}))
         both = before is not None and after is not None
-        fields = changed_fields(before, after) if before is not None and after is not None else ()
+        changed = changed_fields(before, after) if before is not None and after is not None else ()
+        fields = tuple(dict.fromkeys((*self.named, *changed)))
         return Diff(
             action=self.action,
             resource=Subject(

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from service_core.access.model import Workspace
 from service_core.changes.entry import AuditEntry, AuditQuestion
 from service_core.changes.resource import R, Resource
 
@@ -92,3 +93,10 @@ class Units(Protocol):
 
         Of two that read and then write the same rows, one waits for the other.
         """
+
+
+class Holders(Protocol):
+    """Records found without knowing their workspace: by what only one of the deployment can hold."""
+
+    async def holder(self, model: type[R], key: str) -> tuple[Workspace, R] | None:
+        """The live record of a type that holds a unique key, and its workspace; None when nobody does."""

@@ -40,6 +40,8 @@ class Resource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     resource_type: ClassVar[str]
+    untold: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are kept and stand in no answer and no audit entry; a delete of such a type is not undone."""
 
     id: UUID
     workspace_id: UUID
@@ -53,6 +55,11 @@ class Resource(BaseModel):
     def state(self) -> dict[str, Any]:
         """The whole record as JSON values."""
         return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What of the record anybody gets to see."""
+        return {name: value for name, value in self.state.items() if name not in self.untold}
 
     def unique_keys(self) -> tuple[str, ...]:
         """What no other live resource of the deployment may hold; name the workspace where that is the bound."""

@@ -1,0 +1,1 @@
+"""Share links: public, read-only pages of one report, dashboard or analysis."""

@@ -1,0 +1,36 @@
+"""What requests say of a share link."""
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from service_core.kernel.params import BodyModel, Clamp, QueryModel
+from service_core.workspace.share_links.model import ObjectType, Status
+
+
+class NewShareLink(BodyModel):
+    """A link to make; without an expiry it works until it is revoked."""
+
+    object_type: ObjectType
+    object_id: UUID
+    expires_at: str | None = Field(None, description="A date, its whole day included, or an instant.")
+    expires_in_days: int | None = Field(None, description="1 to 365, instead of `expires_at`.")
+    show_workspace_name: bool = Field(default=False, description="Whether the page says whose it is.")
+
+
+class CreateShareLink(BodyModel):
+    """Body of `POST /share-links`."""
+
+    share_link: NewShareLink
+    dry_run: bool | None = Field(None, description="Show the change and make none.")
+
+
+class ShareLinkQuery(QueryModel):
+    """Parameters of `GET /share-links`."""
+
+    object_type: ObjectType | None = None
+    object_id: UUID | None = None
+    status: Status | None = None
+    limit: Annotated[int, Clamp(1, 500)] = 100
+    cursor: str | None = Field(None, description="`next_cursor` of the page before.")

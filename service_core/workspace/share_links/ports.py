@@ -1,0 +1,25 @@
+"""What share links need from outside: a count of the views of their pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """How often a page was looked at, and when last."""
+
+    count: int
+    last_at: datetime
+
+
+class ShareViews(Protocol):
+    """Views of public pages, kept beside the links: looking at a page changes nothing of its link."""
+
+    async def count_view(self, link_id: UUID, now: datetime) -> None:
+        """Count one view of a link's page, whoever else counts at the same time."""
+
+    async def views(self, workspace_id: UUID) -> Mapping[UUID, Views]:
+        """Views of every link of a workspace whose page was looked at."""
