@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 
@@ -33,9 +33,10 @@ class Reason(StrEnum):
     ENQUEUE_FAILED = "enqueue_failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An accepted event as the queue keeps it: what was sent, and how it came.
+
+    A tuple, because one is made for every request.
 
     Attributes:
         body: the JSON object as bytes, exactly as sent.

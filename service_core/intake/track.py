@@ -5,8 +5,9 @@ read, `judge` on the body, `outcome` on what the queue said. The order of checks
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -32,13 +33,12 @@ Spend = Callable[[UUID, datetime], bool]
 """Counts a request of a write key; False when the second is used up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What goes back: ``body`` is the JSON object, None for an empty answer."""
 
     status: int
     body: Mapping[str, object] | None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,13 @@ import orjson
 
 from hosts.serving import bind, run, serve, stop_on_signals
 
+HEADERS = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"access-control-allow-origin", b"*"),
+]
+"""What every answer of the ingest host carries: both sides send the same bytes."""
+
 
 async def plain(scope, receive, send) -> None:
     if scope["type"] == "lifespan":
@@ -24,7 +31,7 @@ async def plain(scope, receive, send) -> None:
         body += message["body"]
     event = orjson.loads(body)
     answer = orjson.dumps({"success": True, "event": event["event"], "workspace": "k3Jx9QmZ2aPr"})
-    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
+    headers = [*HEADERS, (b"content-length", b"%d" % len(answer))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": answer})
 
