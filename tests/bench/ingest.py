@@ -1,6 +1,6 @@
 """Requests per second of the durable ingest host against the same server answering at once.
 
-Usage: ``python tests/bench/ingest.py [--rounds 3] [--seconds 4] [--server NAME ...]``
+Usage: ``python -m tests.bench.ingest [--rounds 3] [--seconds 4] [--server NAME ...]``
 """
 
 import argparse

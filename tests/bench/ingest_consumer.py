@@ -1,6 +1,6 @@
 """CPU time an accepted event costs behind the ingest host: take, enrich, append, settle.
 
-Usage: ``python tests/bench/ingest_consumer.py [--events 20000]``
+Usage: ``python -m tests.bench.ingest_consumer [--events 20000]``
 """
 
 import argparse
@@ -14,15 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from ingest import deployment
-from ingest_load import request
-
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from hosts.worker.consumer import pipeline_of
 from service_core.intake.model import Arrival, Channel
 from service_core.kernel.clock import system_clock
+from tests.bench.ingest import deployment
+from tests.bench.ingest_load import request
 
 spent: Counter[str] = Counter()
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari/537.36"

@@ -1,6 +1,6 @@
 """Events per second and CPU per event of one and of two ingest hosts on one Redis.
 
-Usage: ``python tests/bench/ingest_redis.py [--rounds 3] [--seconds 4] [--server uvicorn]``
+Usage: ``python -m tests.bench.ingest_redis [--rounds 3] [--seconds 4] [--server uvicorn]``
 
 Two processes are worth something when an event costs as little CPU in each as in one alone: on a
 machine with a core for each, the rate then grows by the ratio printed last.
@@ -18,8 +18,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from ingest import CONNECTIONS, HERE, WORKSPACES, cpu
-
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
@@ -27,6 +25,7 @@ from hosts.ingest.child import IngestChild
 from service_core.access.keys import found_workspace
 from service_core.kernel.clock import system_clock
 from service_core.testing.redis_server import RedisServer, find_binary
+from tests.bench.ingest import CONNECTIONS, HERE, WORKSPACES, cpu
 
 
 async def deployment(folder: Path, url: str) -> tuple[Path, list[str]]:

@@ -1,6 +1,6 @@
 """Reads of the embedded event store against hand-written SQL for the same answer, in one run.
 
-    python tests/bench/reads.py 1000000 --folder /tmp/bench
+    python -m tests.bench.reads 1000000 --folder /tmp/bench
 
 A seeded history is written straight into the file by SQL; one workspace holds 30 % of it. Each
 question is asked of the store (plan, compile, run, values) and, as the best SQL found by hand, of the
@@ -18,7 +18,6 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-from history import WORKSPACE, build
 from rich.console import Console
 from rich.table import Table
 
@@ -45,6 +44,7 @@ from service_core.plugin import (
     distinct,
     total,
 )
+from tests.bench.history import WORKSPACE, build
 
 END = datetime(2026, 7, 1, tzinfo=UTC)
 EVENTS, SESSIONS, CREDITS = Relation.EVENTS, Relation.SESSIONS, Relation.CREDITS
