@@ -1,0 +1,50 @@
+"""The PostgreSQL that tests are given: empty for each, durable when asked, as dead as a test makes it."""
+
+from contextlib import closing
+from select import select
+
+import psycopg
+import pytest
+
+
+@pytest.fixture(params=["one", "another"])
+def marked(request, postgres_url):
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {request.param} (n int)")
+        yield connection
+
+
+def test_every_test_has_an_empty_database_of_its_own(marked):
+    tables = marked.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+    assert tables == (1,)
+
+
+def test_what_was_committed_survives_a_kill(postgres_server):
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        assert connection.execute("SHOW fsync").fetchone() == ("on",)
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
+    postgres_server.kill()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(postgres_server.url, connect_timeout=1)
+    postgres_server.start()
+    with psycopg.connect(postgres_server.url) as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
+
+
+def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
+    with closing(psycopg.connect(postgres_server.url)) as connection:
+        postgres_server.hang()
+        connection.pgconn.send_query(b"SELECT 1")
+        connection.pgconn.flush()
+        assert not select([connection], [], [], 0.2)[0]
+        postgres_server.go_on()
+        assert select([connection], [], [], 10)[0]
+
+
+def test_a_role_other_than_the_owner_needs_its_password(postgres_server):
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'right'")
+    address = postgres_server.url.replace("touchpoint@", "clerk:{}@")
+    psycopg.connect(address.format("right")).close()
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(address.format("wrong"))
