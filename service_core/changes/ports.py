@@ -9,7 +9,7 @@ from uuid import UUID
 
 from service_core.access.model import Workspace
 from service_core.changes.entry import AuditEntry, AuditQuestion
-from service_core.changes.resource import R, Resource
+from service_core.changes.resource import R, Records, Resource
 
 
 class Taken(Exception):
@@ -24,14 +24,8 @@ class Taken(Exception):
         self.key = key
 
 
-class Repository(Protocol):
+class Repository(Records, Protocol):
     """Live records of one workspace, of every type."""
-
-    async def get(self, model: type[R], resource_id: UUID) -> R | None:
-        """The record with this id; None when there is none, or not any more."""
-
-    async def every(self, model: type[R]) -> list[R]:
-        """Every record of a type, newest first, ties by id."""
 
     async def save(self, record: Resource) -> None:
         """Add a record, replace the one with its id, or bring a removed one back.

@@ -1,9 +1,9 @@
 """A writable resource: a frozen record that is stored as it stands, and how its type is written."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from datetime import datetime, timedelta
+from typing import Annotated, Any, ClassVar, Final, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
@@ -61,6 +61,10 @@ class Resource(BaseModel):
         """What of the record anybody gets to see."""
         return {name: value for name, value in self.state.items() if name not in self.untold}
 
+    def changed_at(self, now: datetime) -> datetime:
+        """``updated_at`` of a change made now: never that of the change before, so a reader can tell."""
+        return max(now, self.updated_at + timedelta(milliseconds=1))
+
     def unique_keys(self) -> tuple[str, ...]:
         """What no other live resource of the deployment may hold; name the workspace where that is the bound."""
         return ()
@@ -71,6 +75,16 @@ class Resource(BaseModel):
 
 
 R = TypeVar("R", bound=Resource)
+
+
+class Records(Protocol):
+    """Live records of one workspace, of every type, to look at."""
+
+    async def get(self, model: type[R], resource_id: UUID) -> R | None:
+        """The record with this id; None when there is none, or not any more."""
+
+    async def every(self, model: type[R]) -> list[R]:
+        """Every record of a type, newest first, ties by id."""
 
 
 def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # noqa: ARG001 - as `Kind.effects`
@@ -86,9 +100,16 @@ class Kind:
         scope: what a write of it needs, an undo included.
         effects: states before and after -> what the change does elsewhere, as effect objects.
         shown: state -> the resource on the wire. Values a dry run does not know yet are None.
+        informed: the kind once it knows what other records say of one of its own, where effects or
+            form depend on them.
     """
 
     model: type[Resource]
     scope: Scope
     effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
     shown: Callable[[State], State] = dict
+    informed: Callable[[Records, Resource], Awaitable["Kind"]] | None = None
+
+    async def knowing(self, records: Records, record: Resource) -> "Kind":
+        """The kind with which to tell of a record and its change."""
+        return await self.informed(records, record) if self.informed else self

@@ -63,4 +63,5 @@ def _restored(entry: AuditEntry, kind: Kind, current: Resource | None, who: Call
         untouched = current is not None and all(state.get(name) == value for name, value in wanted.items())
     if not untouched:
         raise Conflict("The resource has changed since", "resource_changed")
-    return kind.model.model_validate({**state, **(entry.prior_state or {}), "updated_at": wire(who.now)})
+    now = current.changed_at(who.now) if current else who.now
+    return kind.model.model_validate({**state, **(entry.prior_state or {}), "updated_at": wire(now)})

@@ -61,7 +61,7 @@ class Writes:
             for key in change.new.unique_keys():
                 if key not in held and await unit.resources.is_taken(key):
                     raise change.new.refusal(key)
-        return Envelope.of(change, self._kind(change), dry_run=True)
+        return Envelope.of(change, await self._kind(unit, change), dry_run=True)
 
     async def _performed(self, who: Caller, plan: Plan, ticket: str | None) -> Reply[Envelope]:
         async with self.units.begin(who.workspace.id) as unit:
@@ -69,10 +69,11 @@ class Writes:
             if kept is not None:
                 return Reply(Envelope.model_validate(kept), 200, REPLAYED)
             change = await plan(unit)
+            kind = await self._kind(unit, change)
             if change.is_empty:
-                return Reply(Envelope.of(change, self._kind(change), dry_run=False), 200)
+                return Reply(Envelope.of(change, kind, dry_run=False), 200)
             audit_id = new_id()
-            envelope = Envelope.of(change, self._kind(change), dry_run=False, audit_id=audit_id)
+            envelope = Envelope.of(change, kind, dry_run=False, audit_id=audit_id)
             await _save(unit, change, who.now)
             await _record(unit, who, change, envelope, audit_id)
             if ticket:
@@ -80,8 +81,9 @@ class Writes:
                 await unit.replays.keep(ticket, answer, who.now, who.now + KEPT)
         return Reply(envelope, 200)
 
-    def _kind(self, change: Change) -> Kind:
-        return self.kinds[change.subject.resource_type]
+    async def _kind(self, unit: Transaction, change: Change) -> Kind:
+        subject = change.subject
+        return await self.kinds[subject.resource_type].knowing(unit.resources, subject)
 
 
 async def _save(unit: Transaction, change: Change, now: datetime) -> None:
