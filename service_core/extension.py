@@ -7,6 +7,7 @@ points of one group, ``touchpoint``; the core itself is the plugin `service_core
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -45,6 +46,17 @@ class AdapterSettings(BaseModel):
     password: str | None = Field(None, repr=False)
 
 
+class Keeps(StrEnum):
+    """What lies on this machine at the path of an adapter's URL, so that a backup knows how to copy it."""
+
+    SQLITE = "sqlite"
+    """A SQLite database; copied by its own backup, while others write."""
+    FILE = "file"
+    """A file, and those beside it whose names begin with its name; copied while no port writes."""
+    FOLDER = "folder"
+    """A folder of finished files; drafts in it end with ``.part``."""
+
+
 @dataclass(frozen=True)
 class Adapter:
     """One implementation of one port, chosen by the scheme of a URL.
@@ -56,6 +68,9 @@ class Adapter:
             result may have ``async start()`` and ``async aclose()``.
         settings: model of the URL.
         summary: one sentence for ``touchpoint plugins``.
+        shared: False when what it opens, or counts, belongs to one process; a deployment of several
+            processes that need it is refused at the start.
+        keeps: what lies at the path of its URL; None when a server keeps its data.
     """
 
     port: str
@@ -63,6 +78,8 @@ class Adapter:
     open: Callable[[Any], Any]
     settings: type[AdapterSettings] = AdapterSettings
     summary: str = ""
+    shared: bool = True
+    keeps: Keeps | None = None
 
 
 class Hooks:
@@ -109,6 +126,15 @@ class Registry:
         Raises:
             StartupError: unknown scheme (the installed ones are named) or a URL the adapter refuses.
         """
+        adapter = self.serving(port, url)
+        return adapter.open(_settings(adapter, url, folder))
+
+    def serving(self, port: str, url: str) -> Adapter:
+        """The adapter that serves ``url``.
+
+        Raises:
+            StartupError: unknown scheme; the installed ones are named.
+        """
         scheme = url.partition("://")[0].lower()
         adapter = self.adapters.get((port, scheme))
         if adapter is None:
@@ -117,17 +143,33 @@ class Registry:
                 f"No adapter for {port!r} serves {scheme}://. Installed: {known}. "
                 "Correct the URL in the settings, or install the plugin that brings it."
             )
-        try:
-            settings = adapter.settings.model_validate(url_fields(url, folder))
-        except ValidationError as fault:
-            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
-            known = ", ".join(adapter.settings.model_fields)
-            raise StartupError(
-                f"The {scheme}:// URL of {port!r} does not fit its adapter: {wrong}. It knows: {known}."
-            ) from None
-        except ValueError as fault:
-            raise StartupError(f"The {scheme}:// URL of {port!r} cannot be read: {fault}.") from None
-        return adapter.open(settings)
+        return adapter
+
+    def place(self, port: str, url: str, *, folder: Path) -> tuple[Keeps, Path] | None:
+        """What the adapter of ``url`` keeps on this machine, and where; None when a server keeps it.
+
+        Raises:
+            StartupError: as `open`.
+        """
+        adapter = self.serving(port, url)
+        path = _settings(adapter, url, folder).path
+        return None if adapter.keeps is None or path is None else (adapter.keeps, path)
+
+
+def _settings(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
+    """What a URL says, checked by the adapter it names."""
+    try:
+        return adapter.settings.model_validate(url_fields(url, folder))
+    except ValidationError as fault:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
+        known = ", ".join(adapter.settings.model_fields)
+        raise StartupError(
+            f"The {adapter.scheme}:// URL of {adapter.port!r} does not fit its adapter: {wrong}. It knows: {known}."
+        ) from None
+    except ValueError as fault:
+        raise StartupError(
+            f"The {adapter.scheme}:// URL of {adapter.port!r} cannot be read: {fault}."
+        ) from None
 
 
 def url_fields(url: str, folder: Path) -> dict[str, object]:

@@ -9,7 +9,8 @@ from service_core.plugin import Adapter, hook
 @hook
 def adapters() -> Iterable[Adapter]:
     """``memory://``: nothing is kept when the process ends."""
-    return [Adapter("events", "memory", _open, summary="Events in memory; for tests and trials.")]
+    summary = "Events in memory; for tests and trials."
+    return [Adapter("events", "memory", _open, summary=summary, shared=False)]
 
 
 def _open(_: Any) -> object:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from plugins.events_sql.settings import DuckSettings
-from service_core.plugin import Adapter, hook
+from service_core.plugin import Adapter, Keeps, hook
 
 
 @hook
@@ -12,7 +12,13 @@ def adapters() -> Iterable[Adapter]:
     """``duckdb:///events.db``: one file beside the service, owned by one process."""
     return [
         Adapter(
-            "events", "duckdb", _open, DuckSettings, "Events in one DuckDB file: exact, fast, no server."
+            "events",
+            "duckdb",
+            _open,
+            DuckSettings,
+            "Events in one DuckDB file: exact, fast, no server.",
+            shared=False,
+            keeps=Keeps.FILE,
         ),
     ]
 

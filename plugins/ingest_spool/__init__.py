@@ -1,7 +1,7 @@
 """The embedded ingest queue: one SQLite file, durable before it answers (``spool:///path``)."""
 
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.plugin import Adapter, hook
+from service_core.plugin import Adapter, Keeps, hook
 
 
 def _open(settings: SpoolSettings) -> object:
@@ -20,5 +20,6 @@ def adapters() -> list[Adapter]:
             open=_open,
             settings=SpoolSettings,
             summary="Durable ingest queue in one SQLite file; many requests share one commit.",
+            keeps=Keeps.SQLITE,
         )
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.sink_local.settings import LocalSettings
-from service_core.plugin import Adapter, ExportSink, hook
+from service_core.plugin import Adapter, ExportSink, Keeps, hook
 
 
 def _open(settings: LocalSettings) -> ExportSink:
@@ -16,5 +16,12 @@ def _open(settings: LocalSettings) -> ExportSink:
 def adapters() -> Iterable[Adapter]:
     """The embedded default."""
     return (
-        Adapter("sink", "local", _open, LocalSettings, "Export files in a folder, served by signed links."),
+        Adapter(
+            "sink",
+            "local",
+            _open,
+            LocalSettings,
+            "Export files in a folder, served by signed links.",
+            keeps=Keeps.FOLDER,
+        ),
     )

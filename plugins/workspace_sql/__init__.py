@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from plugins.workspace_sql.settings import SqliteSettings
-from service_core.plugin import Adapter, Directory, hook
+from service_core.plugin import Adapter, Directory, Keeps, hook
 
 
 def _open(settings: SqliteSettings) -> Directory:
@@ -23,5 +23,6 @@ def adapters() -> Iterable[Adapter]:
             open=_open,
             settings=SqliteSettings,
             summary="Workspaces and keys in one SQLite file, shared safely by the processes of a machine.",
+            keeps=Keeps.SQLITE,
         ),
     )
