@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,8 @@ class FilterBody(BodyModel):
 
 class MetricsBody(BodyModel):
     """What every question about metrics may say."""
+
+    most_filters: ClassVar[int] = MOST_FILTERS
 
     metrics: list[str] = Field(description="Ids of the catalog.")
     filters: list[FilterBody] = Field(default=[], description="Joined by AND, at most 10.")
@@ -75,11 +77,7 @@ class MetricsBody(BodyModel):
             BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
                 ``incompatible_dimension``.
         """
-        if len(self.filters) > MOST_FILTERS:
-            raise BadRequest(f"At most {MOST_FILTERS} filters", "too_many_filters", field="filters")
-        names = [condition.dimension for condition in self.filters]
-        check_dimensions(catalog, metrics, names, "filters")
-        return tuple(_filter(condition, f"filters[{i}]") for i, condition in enumerate(self.filters))
+        return checked_filters(catalog, metrics, self.filters, most=self.most_filters)
 
     def credits(
         self, catalog: Catalog, models: Models, metrics: Iterable[str], workspace: Workspace
@@ -136,6 +134,25 @@ def check_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[s
                     field=where,
                     hint="GET /metrics/catalog lists the dimensions of each metric.",
                 )
+
+
+def checked_filters(
+    catalog: Catalog,
+    metrics: Sequence[str],
+    filters: Sequence[FilterBody],
+    field: str = "filters",
+    most: int = MOST_FILTERS,
+) -> tuple[Filter, ...]:
+    """Conditions as a request says them, each on a dimension that every metric accepts.
+
+    Raises:
+        BadRequest: ``too_many_filters``, ``unknown_dimension``, ``invalid_filter`` or
+            ``incompatible_dimension``.
+    """
+    if len(filters) > most:
+        raise BadRequest(f"At most {most} filters", "too_many_filters", field=field)
+    check_dimensions(catalog, metrics, [condition.dimension for condition in filters], field)
+    return tuple(_filter(condition, f"{field}[{i}]") for i, condition in enumerate(filters))
 
 
 def _filter(condition: FilterBody, field: str) -> Filter:
