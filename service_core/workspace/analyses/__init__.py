@@ -1,0 +1,1 @@
+"""Analyses: Markdown that embeds reports."""

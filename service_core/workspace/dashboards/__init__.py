@@ -1,0 +1,1 @@
+"""Dashboards: cards that name reports, over one range and with shared filters."""
