@@ -4,6 +4,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 IPV6_PREFIX: Final = 64
+_COARSE: Final = {4: 24, 6: 48}
 
 
 def network_of(address: str | None) -> str | None:
@@ -17,3 +18,14 @@ def network_of(address: str | None) -> str | None:
             return str(parsed.ipv4_mapped)
         return str(ip_network((parsed, IPV6_PREFIX), strict=False))
     return str(parsed)
+
+
+def coarse(address: str | None) -> str | None:
+    """The /24 or /48 an address lies in: what is kept of it for long (semantics 22); None for no address."""
+    try:
+        parsed = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(parsed, IPv6Address):
+        parsed = parsed.ipv4_mapped or parsed
+    return str(ip_network((parsed, _COARSE[parsed.version]), strict=False))

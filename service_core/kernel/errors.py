@@ -49,7 +49,7 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
     503: frozenset(
         {
             "limiter_unavailable", "data_unverified", "ads_unavailable", "query_timeout",
-            "queue_unavailable", "checkout_unavailable", "mail_unavailable",
+            "queue_unavailable", "checkout_unavailable", "mail_unavailable", "links_unavailable",
         }
     ),
 }  # fmt: skip

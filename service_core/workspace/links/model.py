@@ -5,11 +5,11 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
-from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from service_core.changes.resource import Resource
 from service_core.kernel.errors import Conflict, Refusal
+from service_core.workspace.links.tagging import tagged
 
 UTM: Final = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
 IDENTIFIER_LENGTH: Final = 8
@@ -102,16 +102,5 @@ def address(state: Mapping[str, Any], domain: LinkDomain | None) -> str | None:
         return f"https://{domain.host}/{state['slug']}" if domain and state["slug"] else None
     if state["tracking_identifier"] is None:
         return None
-    return _tagged(state)
-
-
-def _tagged(state: Mapping[str, Any]) -> str:
-    """The destination with ``lyr`` and the UTM values; what it says itself stays, but for ``lyr``."""
-    destination: str = state["destination_url"]
-    parts = urlsplit(destination)
-    own = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != "lyr"]
-    named = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    added = {"lyr": state["tracking_identifier"]}
-    added |= {name: state[name] for name in UTM if state[name] and name not in named}
-    pieces = [*own, *(f"{name}={quote_plus(value)}" for name, value in added.items())]
-    return urlunsplit(parts._replace(query="&".join(pieces)))
+    utm = {name: state[name] for name in UTM if state[name]}
+    return tagged(state["destination_url"], state["tracking_identifier"], utm)

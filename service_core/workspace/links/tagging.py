@@ -1,0 +1,50 @@
+"""The query of an address a link leads to (semantics 14.2)."""
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
+
+Pairs = Iterable[tuple[str, str]]
+
+_BYTES = "surrogateescape"
+"""Parameters leave as the bytes they came as, whatever these mean."""
+
+
+def pairs_of(query: str) -> list[tuple[str, str]]:
+    """Names and values of a query, decoded, in order."""
+    return parse_qsl(query, keep_blank_values=True, errors=_BYTES)
+
+
+def tagged(url: str, lyr: str, utm: Mapping[str, str], brought: Pairs = ()) -> str:
+    """An address with the tag of a link: what it says itself stays, but for ``lyr``.
+
+    Args:
+        url: where the link leads.
+        lyr: the tracking identifier.
+        utm: UTM values of the link, added where nobody names another.
+        brought: parameters of the request that is redirected; they stand behind those of the address.
+    """
+    parts = urlsplit(url)
+    own = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != "lyr"]
+    names = {name for name, _ in pairs_of(parts.query)} | {"lyr"}
+    added = [(name, value) for name, value in brought if name not in names]
+    names |= {name for name, _ in added}
+    added += [("lyr", lyr), *((name, value) for name, value in utm.items() if name not in names)]
+    query = "&".join([*own, *map(_piece, added)])
+    return urlunsplit(parts._replace(query=query))
+
+
+def with_parameter(url: str, name: str, value: str) -> str:
+    """An address with one parameter set; any of the same name goes."""
+    parts = urlsplit(url)
+    kept = [piece for piece in parts.query.split("&") if piece and piece.partition("=")[0] != name]
+    return urlunsplit(parts._replace(query="&".join([*kept, _piece((name, value))])))
+
+
+def encoded(pairs: Pairs) -> str:
+    """Names and values as a query."""
+    return "&".join(map(_piece, pairs))
+
+
+def _piece(pair: tuple[str, str]) -> str:
+    name, value = (quote_plus(part, errors=_BYTES) for part in pair)
+    return f"{name}={value}"
