@@ -92,6 +92,12 @@ from service_core.insight.cohorts.ports import CohortCell as CohortCell
 from service_core.insight.cohorts.ports import CohortPlan as CohortPlan
 from service_core.insight.cohorts.ports import Cohorts as Cohorts
 from service_core.insight.cohorts.ports import CohortTable as CohortTable
+from service_core.insight.connections.model import Asset as Asset
+from service_core.insight.connections.model import ConnectedAccount as ConnectedAccount
+from service_core.insight.connections.model import Connection as Connection
+from service_core.insight.connections.model import ConnectionStatus as ConnectionStatus
+from service_core.insight.connections.model import ProviderKind as ProviderKind
+from service_core.insight.connections.ports import Connections as Connections
 from service_core.insight.conversions import REFUND_EVENTS as REFUND_EVENTS
 from service_core.insight.conversions import UNPAID as UNPAID
 from service_core.insight.conversions import converts as converts

@@ -31,6 +31,7 @@ from service_core.gateway.readiness import (
 )
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
+from service_core.insight.connections.absent import absent
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
@@ -136,7 +137,8 @@ def _offers(
         Catalog: registry.catalog,
         Models: models,
         Questions: Questions(
-            registry.catalog, (EventSource(ports.events, ports.events, ports.queue, models),)
+            registry.catalog,
+            (EventSource(ports.events, ports.events, ports.queue, models), *absent(ports.workspace)),
         ),
         Resolver: Resolver(
             ports.events,

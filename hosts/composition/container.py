@@ -20,12 +20,15 @@ from service_core.changes.ports import Holders, Units
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
 from service_core.insight.cohorts.ports import Cohorts
+from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
-from service_core.insight.lookups.ports import VisitClaims
+from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
-from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, Place
+from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, LinkTags, Place
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.links.edge import NoMemory
+from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.share_links.ports import ShareViews
 
 PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -47,6 +50,10 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         Units,
         Holders,
         ShareViews,
+        Connections,
+        Clicks,
+        TagClicks,
+        LinkTags,
     ),
     "limits": (RateLimiter,),
     "queue": (IngestQueue,),
@@ -87,6 +94,10 @@ class WorkspaceDatabase(
     Holders,
     ShareViews,
     VisitClaims,
+    Connections,
+    Clicks,
+    TagClicks,
+    LinkTags,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""

@@ -8,7 +8,9 @@ import sqlalchemy as sa
 
 from plugins.workspace_sql.accounts import SqlAccounts
 from plugins.workspace_sql.authorizations import SqlAuthorizations
+from plugins.workspace_sql.clicks import SqlClicks
 from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.connections import SqlConnections
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.exports import SqlExports
 from plugins.workspace_sql.generation import advance
@@ -41,8 +43,10 @@ class SqlDirectory(
     SqlUnits,
     SqlShares,
     SqlVisitClaims,
+    SqlClicks,
+    SqlConnections,
 ):
-    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links and look-ups."""
+    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups and connections."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -5,6 +5,8 @@ from typing import Final
 
 from service_core.access.model import Caller
 from service_core.insight.attribution.model import Attribution
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.insight.connections.ports import Connections
 from service_core.insight.freshness import data_through
 from service_core.insight.ports import Aggregates, EventLog
 from service_core.insight.usage import Usage, usage_of
@@ -41,11 +43,11 @@ class ContextData(Answer):
     data_through: datetime
 
 
-class Connection(Answer):
+class ContextConnection(Answer):
     """A connected platform."""
 
     platform: str
-    status: str
+    status: ConnectionStatus
     last_synced_at: datetime | None
 
 
@@ -67,7 +69,7 @@ class Context(Usage):
     now: datetime
     today: date
     data: ContextData
-    connections: list[Connection]
+    connections: list[ContextConnection]
     limits: QueryLimits
 
 
@@ -75,11 +77,14 @@ LIMITS: Final = QueryLimits(max_metrics=10, max_dimensions=3, max_filters=10, ma
 
 
 @operation("GET /context", tag="workspace")
-async def get_context(*, who: Caller, events: Aggregates, log: EventLog, queue: IngestQueue) -> Context:
+async def get_context(
+    *, who: Caller, events: Aggregates, log: EventLog, queue: IngestQueue, connections: Connections
+) -> Context:
     """Everything a client needs to know before it asks: workspace, key, usage, data and limits."""
     workspace, credential = who.workspace, who.credential
     usage = await usage_of(who, events)
     first, last = await log.bounds(workspace.id) or (None, None)
+    known = await connections.connections(workspace.id)
     return Context(
         **dict(usage),
         workspace=ContextWorkspace(
@@ -101,7 +106,10 @@ async def get_context(*, who: Caller, events: Aggregates, log: EventLog, queue: 
         data=ContextData(
             first_event_at=first, last_event_at=last, data_through=await data_through(queue, who.now)
         ),
-        connections=[],
+        connections=[
+            ContextConnection(platform=one.provider, status=one.status, last_synced_at=one.last_synced_at)
+            for one in known
+        ],
         limits=LIMITS,
     )
 

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from service_core.access.model import Caller
+from service_core.insight.connections.model import Connection, ConnectionStatus
+from service_core.insight.connections.ports import Connections
+from service_core.insight.connections.providers import PROVIDERS
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Predicate
 from service_core.insight.ports import EventLog, PropertyKey
@@ -40,7 +43,7 @@ class Integration(Answer):
     """A connected provider that can trigger a rule, and the event names it sends."""
 
     platform: str
-    status: str
+    status: ConnectionStatus
     event_names: list[str]
 
 
@@ -92,10 +95,13 @@ class Properties(Answer):
 
 
 @operation("GET /event-names", tag="events")
-async def get_event_names(*, who: Caller, log: EventLog, queue: IngestQueue) -> EventNames:
+async def get_event_names(
+    *, who: Caller, log: EventLog, queue: IngestQueue, connections: Connections
+) -> EventNames:
     """Distinct event names of the last 30 days; events of bots are not counted."""
     asked = recent(who)
     names = await log.names(scan_of(who, asked.span))
+    known = await connections.connections(who.workspace.id)
     return EventNames(
         event_names=[name.name for name in names],
         events=[
@@ -107,7 +113,7 @@ async def get_event_names(*, who: Caller, log: EventLog, queue: IngestQueue) -> 
             )
             for name in names
         ],
-        integrations=[],
+        integrations=[each for one in known if (each := _integration(one)).event_names],
         complete=await is_complete(queue, asked),
     )
 
@@ -140,6 +146,12 @@ def recent(who: Caller) -> Range:
     zone = who.workspace.zone
     days = PRESETS[_RECENT](local_date(who.now, zone))
     return Range(whole_days(*days, zone), zone, who.now)
+
+
+def _integration(connection: Connection) -> Integration:
+    known = PROVIDERS.get(connection.provider)
+    sent = known.event_names if known else ()
+    return Integration(platform=connection.provider, status=connection.status, event_names=list(sent))
 
 
 def _event_name(found: PropertyKey) -> str:

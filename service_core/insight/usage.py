@@ -8,6 +8,8 @@ from pydantic import Field
 from service_core.access.budgets import MUTATIONS, WINDOW_SECONDS
 from service_core.access.model import Caller
 from service_core.access.plans import PLANS, UNLIMITED
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.insight.connections.ports import Connections
 from service_core.insight.measures import Op, Predicate, Relation, count
 from service_core.insight.ports import Aggregate, Aggregates
 from service_core.insight.scans import scan_of
@@ -27,7 +29,7 @@ class ConnectedPlatform(Answer):
     """A connected provider or ad platform."""
 
     provider: str
-    status: str
+    status: ConnectionStatus
 
 
 class WorkspaceAnswer(Answer):
@@ -52,9 +54,9 @@ class RateLimit(Answer):
 class Usage(Answer):
     """What the plan counts in this period; limits are null when unlimited."""
 
-    events_used: int
+    events_used: int = Field(description="Above `events_limit` events are taken all the same.")
     events_limit: int | None
-    postbacks_used: int
+    postbacks_used: int = Field(description="Postbacks sent; above `postbacks_limit` they go on.")
     postbacks_limit: int | None
     period_start: datetime
     period_end: datetime = Field(description="Exclusive.")
@@ -63,22 +65,26 @@ class Usage(Answer):
 
 
 @operation("GET /workspace", tag="workspace")
-async def get_workspace(*, who: Caller) -> WorkspaceAnswer:
+async def get_workspace(*, who: Caller, connections: Connections) -> WorkspaceAnswer:
     """The workspace the key belongs to."""
     workspace = who.workspace
+    known = await connections.connections(workspace.id)
     return WorkspaceAnswer(
         id=workspace.public_id,
         name=workspace.name,
         domain=workspace.domain,
         timezone=workspace.timezone,
-        connected_platforms=[],
+        connected_platforms=[ConnectedPlatform(provider=one.provider, status=one.status) for one in known],
         currency=workspace.currency,
     )
 
 
 @operation("GET /usage", tag="workspace")
 async def get_usage(*, who: Caller, events: Aggregates) -> Usage:
-    """Events and postbacks of the billing period, and the limits of plan and key."""
+    """Events and postbacks of the billing period, and the limits of plan and key.
+
+    The limits of the plan are soft: above them nothing is refused, and `events_used` shows by how much.
+    """
     return await usage_of(who, events)
 
 
@@ -89,7 +95,7 @@ async def usage_of(who: Caller, events: Aggregates) -> Usage:
     return Usage(
         events_used=grid.rows[0][0],
         events_limit=plan.events_limit,
-        postbacks_used=0,
+        postbacks_used=0,  # nothing installed sends any
         postbacks_limit=plan.postbacks_limit,
         period_start=period.start,
         period_end=period.end,

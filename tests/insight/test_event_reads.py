@@ -18,6 +18,7 @@ from service_core.insight.usage import get_usage, get_workspace
 from service_core.intake.model import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
+from service_core.testing.connections import MemoryConnections
 from service_core.testing.story import Story
 
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
@@ -136,7 +137,7 @@ async def test_limits_are_clamped_and_echoed(ask):
 
 
 async def test_event_names_of_the_last_30_days_most_frequent_first(who, store, queue):
-    answer = plain(await get_event_names(who=who, log=store, queue=queue))
+    answer = plain(await get_event_names(who=who, log=store, queue=queue, connections=MemoryConnections()))
     assert list(answer) == ["event_names", "events", "integrations", "complete"]
     assert answer["event_names"] == ["view_plan", "page_view", "purchase", "session_start"]
     assert list(answer["events"][0]) == ["name", "count", "first_seen_at", "last_seen_at"]
@@ -172,7 +173,7 @@ def test_a_sample_is_cut_at_200_characters():
 
 
 async def test_the_workspace_says_its_name_on_the_wire(who):
-    assert plain(await get_workspace(who=who)) == {
+    assert plain(await get_workspace(who=who, connections=MemoryConnections())) == {
         "id": "k3Jx9QmZ2aPr", "name": "Example Shop", "domain": "example.com", "timezone": "America/New_York",
         "connected_platforms": [], "currency": "USD",
     }  # fmt: skip
@@ -189,7 +190,8 @@ async def test_usage_counts_no_session_marks_bots_or_test_events(who, store):
 
 
 async def test_context_says_everything_at_once(who, store, queue):
-    answer = plain(await get_context(who=who, events=store, log=store, queue=queue))
+    context = get_context(who=who, events=store, log=store, queue=queue, connections=MemoryConnections())
+    answer = plain(await context)
     assert answer["events_used"] == 6
     assert answer["key"] == {
         "id": str(who.credential.id),

@@ -16,7 +16,7 @@ def upgrade() -> None:
         "connections",
         sa.Column("workspace_id", sa.Uuid(), nullable=False),
         sa.Column("provider", sa.String(64), nullable=False),
-        sa.Column("purpose", sa.String(16), nullable=False),
+        sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("status", sa.String(16), nullable=False),
         sa.Column("accounts", sa.JSON(), nullable=False),
         sa.Column("error", sa.Text()),

@@ -1,0 +1,117 @@
+"""What workspaces have connected, in SQL."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import RowMapping
+from sqlalchemy.exc import SQLAlchemyError
+
+from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.tables import METADATA
+from service_core.plugin import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+    StoreUnavailable,
+)
+
+CONNECTIONS: Final = sa.Table(
+    "connections",
+    METADATA,
+    sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("provider", sa.String(64), primary_key=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("accounts", sa.JSON, nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("last_synced_at", Instant),
+    sa.Column("created_at", Instant, nullable=False),
+)
+"""One row per provider of a workspace; its accounts are a document, replaced as a whole."""
+
+_ROW: Final = CONNECTIONS.c
+
+
+class SqlConnections:
+    """Implements the port `Connections`."""
+
+    _database: Database
+
+    async def connections(self, workspace_id: UUID) -> list[Connection]:
+        """Those of a workspace, oldest first."""
+        query = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
+        with _readable():
+            async with self._database.read() as connection:
+                rows = (await connection.execute(query.order_by(_ROW.created_at, _ROW.provider))).mappings()
+                return [_connection_of(row) for row in rows]
+
+    async def save_connection(self, connection: Connection) -> None:
+        """Add or replace; the row keeps the day it was added."""
+        row = _row_of(connection)
+        changed = {name: value for name, value in row.items() if name != "created_at"}
+        update = sa.update(CONNECTIONS).where(*_is(connection.workspace_id, connection.provider))
+        async with self._database.write() as transaction:
+            if (await transaction.execute(update.values(changed))).rowcount == 0:
+                await transaction.execute(sa.insert(CONNECTIONS).values(row))
+
+    async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
+        """Forget a connection."""
+        async with self._database.write() as transaction:
+            gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
+            return bool(gone.rowcount)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as fault:
+        raise StoreUnavailable from fault
+
+
+def _is(workspace_id: UUID, provider: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return _ROW.workspace_id == workspace_id, _ROW.provider == provider
+
+
+def _row_of(connection: Connection) -> dict[str, Any]:
+    return {
+        "workspace_id": connection.workspace_id,
+        "provider": connection.provider,
+        "kind": connection.kind.value,
+        "status": connection.status.value,
+        "accounts": [
+            {
+                "id": account.id,
+                "name": account.name,
+                "assets": [{"id": asset.id, "name": asset.name} for asset in account.assets],
+            }
+            for account in connection.accounts
+        ],
+        "error": connection.error,
+        "last_synced_at": connection.last_synced_at,
+        "created_at": connection.created_at,
+    }
+
+
+def _connection_of(row: RowMapping) -> Connection:
+    return Connection(
+        workspace_id=row["workspace_id"],
+        provider=row["provider"],
+        kind=ProviderKind(row["kind"]),
+        status=ConnectionStatus(row["status"]),
+        created_at=row["created_at"],
+        accounts=tuple(_account_of(account) for account in row["accounts"]),
+        error=row["error"],
+        last_synced_at=row["last_synced_at"],
+    )
+
+
+def _account_of(stored: Mapping[str, Any]) -> ConnectedAccount:
+    assets = tuple(Asset(**asset) for asset in stored["assets"])
+    return ConnectedAccount(stored["id"], stored["name"], assets)

@@ -1,0 +1,27 @@
+"""Where connections are kept."""
+
+from typing import Protocol
+from uuid import UUID
+
+from service_core.insight.connections.model import Connection
+
+
+class Connections(Protocol):
+    """The connections of every workspace, one per provider.
+
+    Whoever talks to a provider saves what it learns: that it is connected, what accounts there are,
+    when it was read, or what went wrong.
+    """
+
+    async def connections(self, workspace_id: UUID) -> list[Connection]:
+        """Those of a workspace, whatever their health, oldest first, ties by provider.
+
+        Raises:
+            StoreUnavailable: they cannot be read; that is not the same as none.
+        """
+
+    async def save_connection(self, connection: Connection) -> None:
+        """Add a connection, or replace that of the workspace with this provider; ``created_at`` stays."""
+
+    async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
+        """Forget a connection; False when there is none."""

@@ -1,0 +1,155 @@
+"""What a workspace has connected, and every answer that tells of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from plugins import workspace_sql
+from plugins.workspace_sql.database import Database
+from service_core.access.keys import found_workspace
+from service_core.extension import load
+from service_core.insight.connections.model import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.testing.connections import MemoryConnections
+from tests.insight.served import NOW, serving
+
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+META = Connection(
+    uuid4(), "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW,
+    (ConnectedAccount("act_1", "Main", (Asset("1234", "Shop pixel"), Asset("99"))), ConnectedAccount("act_2")),
+    last_synced_at=NOW,
+)  # fmt: skip
+STRIPE = replace(META, provider="stripe", kind=ProviderKind.REVENUE, accounts=(ConnectedAccount("acct_1"),))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request, tmp_path):
+    """A store and the id of a workspace it knows."""
+    if request.param == "memory":
+        yield MemoryConnections(), META.workspace_id
+        return
+    directory = REGISTRY.open("workspace", "sqlite:///workspace.db", folder=tmp_path)
+    await directory.start()
+    founded = await found_workspace(directory, NOW, name="Example Shop")
+    yield directory, founded.workspace.id
+    await directory.aclose()
+
+
+async def test_a_connection_is_found_as_it_was_saved(store):
+    connections, workspace_id = store
+    meta = replace(META, workspace_id=workspace_id)
+    stripe = replace(STRIPE, workspace_id=workspace_id, created_at=NOW - timedelta(days=1))
+    for connection in (meta, stripe):
+        await connections.save_connection(connection)
+    assert await connections.connections(workspace_id) == [stripe, meta]
+    assert await connections.connections(uuid4()) == []
+
+
+async def test_a_later_word_replaces_all_but_the_day_it_was_added(store):
+    connections, workspace_id = store
+    meta = replace(META, workspace_id=workspace_id)
+    await connections.save_connection(meta)
+    broken = replace(
+        meta, status=ConnectionStatus.ERROR, error="token expired", accounts=(), created_at=NOW + timedelta(1)
+    )
+    await connections.save_connection(broken)
+    assert await connections.connections(workspace_id) == [replace(broken, created_at=NOW)]
+
+
+async def test_what_is_removed_is_gone_once(store):
+    connections, workspace_id = store
+    await connections.save_connection(replace(META, workspace_id=workspace_id))
+    assert await connections.remove_connection(workspace_id, "meta")
+    assert not await connections.remove_connection(workspace_id, "meta")
+    assert await connections.connections(workspace_id) == []
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with serving("memory", tmp_path) as served:
+        yield await served.workspace()
+
+
+async def connect(shop, connection, **fields):
+    saved = replace(connection, workspace_id=shop.workspace.id, **fields)
+    await shop.service.ports.workspace.save_connection(saved)
+
+
+async def test_workspace_and_context_name_every_connection_whatever_its_health(shop):
+    assert (await shop.get("/workspace"))["connected_platforms"] == []
+    await connect(shop, META, status=ConnectionStatus.ERROR, error="token expired")
+    await connect(shop, STRIPE, last_synced_at=None)
+    assert (await shop.get("/workspace"))["connected_platforms"] == [
+        {"provider": "meta", "status": "error"},
+        {"provider": "stripe", "status": "connected"},
+    ]
+    assert (await shop.get("/context"))["connections"] == [
+        {"platform": "meta", "status": "error", "last_synced_at": "2026-07-08T15:00:00.000Z"},
+        {"platform": "stripe", "status": "connected", "last_synced_at": None},
+    ]
+
+
+async def test_event_names_list_the_providers_that_can_trigger_a_rule(shop):
+    await connect(shop, META)
+    await connect(shop, STRIPE)
+    (integration,) = (await shop.get("/event-names"))["integrations"]
+    assert (integration["platform"], integration["status"]) == ("stripe", "connected")
+    assert {"purchase", "refund", "trial_started"} <= set(integration["event_names"])
+
+
+async def reasons(shop):
+    catalog = await shop.get("/metrics/catalog")
+    return {metric["id"]: metric["availability"]["reason"] for metric in catalog["metrics"]}
+
+
+async def test_what_was_never_connected_was_never_measured(shop):
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "no_ad_platform")
+    assert (found["mrr"], found["cogs"]) == ("no_revenue_provider", "no_cost_data")
+    assert found["revenue"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (ConnectionStatus.CONNECTED, "source_error"),
+        (ConnectionStatus.ERROR, "source_error"),
+        (ConnectionStatus.EXPIRED, "source_error"),
+        (ConnectionStatus.PENDING, "no_ad_platform"),
+        (ConnectionStatus.DISCONNECTED, "no_ad_platform"),
+    ],
+)
+async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(shop, status, reason):
+    await connect(shop, META, status=status)
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"], found["mrr"]) == (
+        reason,
+        reason,
+        "no_revenue_provider",
+    )
+
+
+async def test_a_platform_without_spend_is_no_source_of_spend(shop):
+    await connect(shop, META, provider="openai")
+    found = await reasons(shop)
+    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "source_error")
+
+
+async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, monkeypatch):
+    await shop.get("/workspace")
+
+    def broken(_):
+        raise OperationalError("SELECT", {}, Exception("disk"))
+
+    monkeypatch.setattr(Database, "read", broken)
+    for path in ("/workspace", "/context", "/event-names"):
+        assert await shop.refused("GET", path) == (503, "data_unverified")
+    assert (await reasons(shop))["ad_spend"] == "source_error"
