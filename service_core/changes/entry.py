@@ -18,6 +18,9 @@ REVERSIBLE: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELETE})
 DECIDED: Final = frozenset({"container_script_proposal"})
 """Resource types whose updates are decisions of people: nothing takes them back."""
 
+PUBLISHED: Final = frozenset({"share_link"})
+"""Resource types of which nothing is taken back: who has seen a page has seen it."""
+
 
 class AuditEntry(Answer):
     """One applied write."""

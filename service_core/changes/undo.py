@@ -6,7 +6,7 @@ from uuid import UUID
 
 from service_core.access.model import Caller
 from service_core.access.scopes import require_scope
-from service_core.changes.entry import AuditEntry
+from service_core.changes.entry import PUBLISHED, AuditEntry
 from service_core.changes.model import Action, Change
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Kind, Resource
@@ -41,7 +41,7 @@ def undo(who: Caller, kinds: Mapping[str, Kind], entry_id: UUID) -> Plan:
 
 
 def _require_reversible(entry: AuditEntry) -> None:
-    if entry.action in _MADE:
+    if entry.action in _MADE and entry.resource.type not in PUBLISHED:
         raise Conflict(
             "What was created is not undone; delete it",
             "undo_create_unsupported",

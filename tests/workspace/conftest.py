@@ -36,12 +36,13 @@ class Office:
         settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
         settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
         self.service = compose(Settings.model_validate(settings), folder, clock=lambda: self.now)
-        self.keys = {}
+        self.keys, self.workspaces = {}, {}
 
     async def open(self):
         store = self.service.ports.workspace
         for name in ("shop", "other"):
             founded = await found_workspace(store, NOW, name=name)
+            self.workspaces[name] = founded.workspace
             self.keys[name] = await self._key(founded.workspace, "Campaign bot", list(Scope))
             for label, scope in SCOPES.items():
                 scopes = {Scope.READ, scope}

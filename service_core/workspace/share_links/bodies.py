@@ -1,11 +1,11 @@
 """What requests say of a share link."""
 
-from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
 
-from service_core.kernel.params import BodyModel, Clamp, QueryModel
+from service_core.changes.listing import ListQuery
+from service_core.kernel.params import BodyModel
 from service_core.workspace.share_links.model import ObjectType, Status
 
 
@@ -26,11 +26,9 @@ class CreateShareLink(BodyModel):
     dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
-class ShareLinkQuery(QueryModel):
+class ShareLinkQuery(ListQuery):
     """Parameters of `GET /share-links`."""
 
     object_type: ObjectType | None = None
     object_id: UUID | None = None
     status: Status | None = None
-    limit: Annotated[int, Clamp(1, 500)] = 100
-    cursor: str | None = Field(None, description="`next_cursor` of the page before.")
