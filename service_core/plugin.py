@@ -195,12 +195,14 @@ from service_core.intake.ports import Domains as Domains
 from service_core.intake.ports import EventStore as EventStore
 from service_core.intake.ports import Geo as Geo
 from service_core.intake.ports import IngestQueue as IngestQueue
+from service_core.intake.ports import LinkTags as LinkTags
 from service_core.intake.ports import Offer as Offer
 from service_core.intake.ports import Place as Place
 from service_core.intake.ports import QueueFailed as QueueFailed
 from service_core.intake.ports import QueueState as QueueState
 from service_core.intake.ports import SessionKey as SessionKey
 from service_core.intake.ports import SessionState as SessionState
+from service_core.intake.ports import TaggedLink as TaggedLink
 from service_core.kernel.clock import Clock as Clock
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import StartupError as StartupError
@@ -214,5 +216,12 @@ from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
+from service_core.workspace.links.clicks import Click as Click
+from service_core.workspace.links.ports import ClickCount as ClickCount
+from service_core.workspace.links.ports import Clicks as Clicks
+from service_core.workspace.links.ports import EdgeDown as EdgeDown
+from service_core.workspace.links.ports import EdgeMemory as EdgeMemory
+from service_core.workspace.links.ports import Recalled as Recalled
+from service_core.workspace.links.route import Route as Route
 from service_core.workspace.share_links.ports import ShareViews as ShareViews
 from service_core.workspace.share_links.ports import Views as Views

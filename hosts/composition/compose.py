@@ -133,7 +133,7 @@ def _offers(
         Settings: settings,
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
-        Writes: Writes(ports.workspace, kinds_of(settings)),
+        Writes: Writes(ports.workspace, kinds_of(settings, ports.workspace, ports.edge)),
         Catalog: registry.catalog,
         Models: models,
         Questions: Questions(

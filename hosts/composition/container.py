@@ -57,6 +57,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     ),
     "limits": (RateLimiter,),
     "queue": (IngestQueue,),
+    "edge": (EdgeMemory,),
     "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams),
     "jobs": (JobQueue,),
     "sink": (ExportSink,),
@@ -115,6 +116,10 @@ def _open_geo(registry: Registry, folder: Path, url: str) -> Any:
     return _open(registry, folder, "geo", url) if url else Nowhere()
 
 
+def _open_edge(registry: Registry, folder: Path, url: str) -> Any:
+    return _open(registry, folder, "edge", url) if url else NoMemory()
+
+
 class Container(containers.DeclarativeContainer):
     """Ports of one deployment. Only this package sees it."""
 
@@ -126,6 +131,7 @@ class Container(containers.DeclarativeContainer):
     workspace = providers.Singleton(_open, registry, folder, "workspace", settings.provided.storage.workspace)
     limits = providers.Singleton(_open, registry, folder, "limits", settings.provided.limits.store)
     queue = providers.Singleton(_open, registry, folder, "queue", settings.provided.ingest.queue)
+    edge = providers.Singleton(_open_edge, registry, folder, settings.provided.links.edge)
     events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
     jobs = providers.Singleton(_open, registry, folder, "jobs", settings.provided.exports.jobs)
     sink = providers.Singleton(_open, registry, folder, "sink", settings.provided.exports.sink)

@@ -17,6 +17,7 @@ from service_core.extension import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.links.ports import EdgeMemory
 
 
 class Ports:
@@ -44,6 +45,11 @@ class Ports:
     def queue(self) -> IngestQueue:
         """The durable queue between ingest and the event store."""
         return cast(IngestQueue, self._container.queue())
+
+    @property
+    def edge(self) -> EdgeMemory:
+        """Redirects as several machines remember them."""
+        return cast(EdgeMemory, self._container.edge())
 
     @property
     def events(self) -> EventDatabase:

@@ -84,6 +84,11 @@ class Change:
         return found
 
     @property
+    def states(self) -> tuple[State | None, State | None]:
+        """The record before and after, whole."""
+        return self.prior.state if self.prior else None, self.new.state if self.new else None
+
+    @property
     def is_empty(self) -> bool:
         """Whether everything stays as it is."""
         if self.prior is None or self.new is None:

@@ -102,6 +102,8 @@ class Kind:
         shown: state -> the resource on the wire. Values a dry run does not know yet are None.
         informed: the kind once it knows what other records say of one of its own, where effects or
             form depend on them.
+        announced: states before and after -> whoever answers from a copy has heard of the change. Called
+            last in its transaction; what it raises undoes the change.
     """
 
     model: type[Resource]
@@ -109,6 +111,7 @@ class Kind:
     effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
     shown: Callable[[State], State] = dict
     informed: Callable[[Records, Resource], Awaitable["Kind"]] | None = None
+    announced: Callable[[State | None, State | None], Awaitable[None]] | None = None
 
     async def knowing(self, records: Records, record: Resource) -> "Kind":
         """The kind with which to tell of a record and its change."""

@@ -79,6 +79,8 @@ class Writes:
             if ticket:
                 answer = envelope.model_dump(mode="json", by_alias=True)
                 await unit.replays.keep(ticket, answer, who.now, who.now + KEPT)
+            if kind.announced:
+                await kind.announced(*change.states)
         return Reply(envelope, 200)
 
     async def _kind(self, unit: Transaction, change: Change) -> Kind:

@@ -1,6 +1,6 @@
 """What intake needs from outside: a durable queue, the write side of the event store, lookups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -81,6 +81,28 @@ class SessionState:
 
 SessionKey = tuple[UUID, str, str]
 """Workspace id, visitor id, session id."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedLink:
+    """A trackable link as its tag tells of it.
+
+    Attributes:
+        to_app: whether it leads into an app or the store it is installed from.
+        utm: the UTM values it has.
+    """
+
+    id: UUID
+    name: str
+    to_app: bool
+    utm: Mapping[str, str]
+
+
+class LinkTags(Protocol):
+    """Tag (the ``lyr`` value) -> trackable link."""
+
+    async def tagged(self, workspace_id: UUID, tags: Collection[str]) -> Mapping[str, TaggedLink]:
+        """The links of a workspace with these tags, deleted ones included; unknown tags are left out."""
 
 
 class EventStore(Protocol):

@@ -164,6 +164,33 @@ class LinksSettings(Section):
         description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. It never "
         "changes once links are published.",
     )
+    edge: str = Field(
+        "",
+        description="URL of a memory of redirects that several machines share; empty reads the workspace store.",
+    )
+    ios_apps: tuple[str, ...] = Field(
+        (), description="Apps that open links of the domain on iOS, as `TEAMID.bundle.id`."
+    )
+    android_apps: tuple[str, ...] = Field(
+        (),
+        description="Apps that open links of the domain on Android, as `package.name/SHA256:OF:CERTIFICATE`.",
+    )
+
+
+class MonitoringSettings(Section):
+    """What an operator watches."""
+
+    listen: str = Field(
+        "",
+        description="Address and port that answer `/metrics`, `/health` and `/ready` for the processes of one "
+        "command, e.g. `127.0.0.1:9100`; empty for none. It takes no credential: keep it private.",
+    )
+    canary_seconds: float = Field(
+        60,
+        ge=0,
+        description="How often an event of a reserved workspace is sent through queue and store to see how "
+        "long it takes, where metrics are shown; 0 for never.",
+    )
 
 
 class Settings(Section):

@@ -49,6 +49,20 @@ class LinkTable:
         return route
 
 
+class NoMemory:
+    """The `EdgeMemory` of a deployment whose machines share none: the table is asked every time."""
+
+    async def recall(self, key: str) -> Recalled | None:  # noqa: ARG002 - as the port
+        """None, for any key."""
+        return None
+
+    async def learn(self, key: str, route: Route | None) -> None:
+        """Nothing."""
+
+    async def rewrite(self, key: str, route: Route | None) -> None:
+        """Nothing: the table is rewritten by the transaction itself."""
+
+
 class SharedMap:
     """An `EdgeMap` that asks a memory first and the table when the memory knows nothing, or is away.
 
@@ -76,15 +90,15 @@ class SharedMap:
 
 
 async def announce(
-    memory: EdgeMemory | None, domain: LinkDomain | None, prior: State | None, new: State | None
+    memory: EdgeMemory, domain: LinkDomain | None, prior: State | None, new: State | None
 ) -> None:
-    """Tell the memory, if there is one, what a change makes of a link's slug.
+    """Tell the memory what a change makes of a link's slug.
 
     Raises:
         Unavailable503: ``links_unavailable``; the change must not commit.
     """
     state = new or prior
-    if memory is None or domain is None or state is None or state["domain_id"] is None:
+    if domain is None or state is None or state["domain_id"] is None:
         return
     route = Route.of(Link.model_validate(new)) if new else None
     try:

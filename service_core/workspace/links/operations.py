@@ -17,7 +17,8 @@ from service_core.kernel.settings import Settings
 from service_core.workspace.links.bodies import CreateLink, UpdateLink
 from service_core.workspace.links.model import Link, Target
 from service_core.workspace.links.plan import create, delete, update
-from service_core.workspace.links.resource import domain_of
+from service_core.workspace.links.ports import Clicks
+from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, shown
 
 
 class LinkAnswer(Answer):
@@ -40,8 +41,12 @@ class LinkAnswer(Answer):
     utm_campaign: str | None
     utm_term: str | None
     utm_content: str | None
-    clicks: int | None = Field(description="Null while nothing counts them.")
-    unique_clicks: int | None = Field(description="Null while nothing counts them.")
+    clicks: int | None = Field(
+        description="Clicks of people; null for a direct link, which nobody sees clicked."
+    )
+    unique_clicks: int | None = Field(
+        description="The first of each visitor and hour; null for a direct link."
+    )
     created_at: datetime
     updated_at: datetime
     created_via: Via
@@ -61,12 +66,13 @@ class LinkPath(BaseModel):
 
 
 @operation("GET /links", tag="links")
-async def list_links(*, who: Caller, writes: Writes) -> LinkList:
-    """Every trackable link, newest first."""
-    kind = writes.kinds[Link.resource_type]
+async def list_links(*, who: Caller, writes: Writes, clicks: Clicks, settings: Settings) -> LinkList:
+    """Every trackable link with its clicks, newest first."""
+    domain, counts = domain_of(settings), await clicks.counts(who.workspace.id)
     async with writes.units.look(who.workspace.id) as unit:
         links = await unit.resources.every(Link)
-    return LinkList(links=[LinkAnswer.model_validate(kind.shown(link.state)) for link in links])
+    told = (shown(link.state, domain, counts.get(link.id, NEVER_CLICKED)) for link in links)
+    return LinkList(links=[LinkAnswer.model_validate(one) for one in told])
 
 
 @operation(

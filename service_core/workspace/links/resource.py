@@ -1,11 +1,17 @@
 """Trackable links as a kind of resource: their redirects, and what the wire shows."""
 
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import Kind, Records, Resource, State
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
+from service_core.workspace.links.edge import announce
 from service_core.workspace.links.model import Link, LinkDomain, address
+from service_core.workspace.links.ports import ClickCount, Clicks, EdgeMemory
+
+NEVER_CLICKED: Final = ClickCount()
 
 
 def domain_of(settings: Settings) -> LinkDomain | None:
@@ -13,20 +19,31 @@ def domain_of(settings: Settings) -> LinkDomain | None:
     return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
 
 
-def link_kind(domain: LinkDomain | None) -> Kind:
+def link_kind(domain: LinkDomain | None, clicks: Clicks, memory: EdgeMemory) -> Kind:
     """How links are written.
 
     Args:
         domain: the link domain of the deployment; None when it has none.
+        clicks: how often links were clicked.
+        memory: told of every change of a redirect.
     """
 
     def effects(prior: State | None, new: State | None) -> tuple[State, ...]:
         return edge_effects(prior, new, domain)
 
-    def presented(state: State) -> State:
-        return shown(state, domain)
+    async def informed(_: Records, link: Resource) -> Kind:
+        counts = await clicks.counts(link.workspace_id, [link.id])
+        return replace(kind, shown=partial(shown, domain=domain, count=counts.get(link.id, NEVER_CLICKED)))
 
-    return Kind(Link, Scope.WRITE_LINKS, effects, presented)
+    kind = Kind(
+        Link,
+        Scope.WRITE_LINKS,
+        effects,
+        partial(shown, domain=domain, count=NEVER_CLICKED),
+        informed=informed,
+        announced=partial(announce, memory, domain),
+    )
+    return kind
 
 
 def edge_effects(prior: State | None, new: State | None, domain: LinkDomain | None) -> tuple[State, ...]:
@@ -48,7 +65,13 @@ def edge_effects(prior: State | None, new: State | None, domain: LinkDomain | No
     return (effect,)
 
 
-def shown(state: State, domain: LinkDomain | None) -> State:
-    """A link on the wire. Its clicks are null while nothing counts them: unknown is not zero."""
-    kind = "direct" if state["domain_id"] is None else "redirect"
-    return {**state, "url": address(state, domain), "kind": kind, "clicks": None, "unique_clicks": None}
+def shown(state: State, domain: LinkDomain | None, count: ClickCount) -> State:
+    """A link on the wire. Nobody sees the clicks of a direct link: they are null, for unknown is not zero."""
+    redirects = state["domain_id"] is not None
+    return {
+        **state,
+        "url": address(state, domain),
+        "kind": "redirect" if redirects else "direct",
+        "clicks": count.clicks if redirects else None,
+        "unique_clicks": count.unique_clicks if redirects else None,
+    }
