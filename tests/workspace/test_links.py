@@ -26,7 +26,7 @@ async def test_a_slug_makes_a_redirect_on_the_link_domain(office):
             "path": "/spring",
         }
     ]
-    assert (link["clicks"], link["unique_clicks"]) == (None, None)
+    assert (link["clicks"], link["unique_clicks"]) == (0, 0)
     assert await office.links() == [link]
 
 
