@@ -1,0 +1,77 @@
+"""Refusals that resources of a workspace share: a check of a read, repeated on a write (contract 15.2)."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from service_core.access.model import Caller
+from service_core.changes.resource import Resource
+from service_core.kernel.date_range import DateRange
+from service_core.kernel.errors import BadRequest, Conflict, Unprocessable
+from service_core.kernel.instants import wire
+
+
+@contextmanager
+def unprocessable(
+    where: str, otherwise: str, kept: Collection[str] = (), *, is_field: bool = False
+) -> Iterator[None]:
+    """Refuse on a write what a read refuses as malformed: 422, with the place in the body.
+
+    Args:
+        where: what was checked, as a path of the body.
+        otherwise: the code of the write.
+        kept: codes that are the same on the write.
+        is_field: nothing inside of ``where`` can be meant.
+
+    Raises:
+        Unprocessable: in place of a `BadRequest`.
+    """
+    try:
+        yield
+    except BadRequest as refusal:
+        raise Unprocessable(
+            refusal.message,
+            refusal.code if refusal.code in kept else otherwise,
+            field=where if is_field or not refusal.field else f"{where}.{refusal.field}",
+            hint=refusal.hint or f"As a request it is refused with the code {refusal.code}.",
+        ) from None
+
+
+def check_range(sent: DateRange, who: Caller, field: str) -> None:
+    """Refuse a range that means nothing.
+
+    Raises:
+        BadRequest: ``invalid_date_range``.
+    """
+    try:
+        sent.resolve(who.workspace.zone, who.now)
+    except BadRequest as refusal:
+        raise BadRequest(refusal.message, refusal.code, field=field) from None
+
+
+def check_text(field: str, text: str | None, longest: int, *, shortest: int = 1) -> None:
+    """Refuse a text that is blank or too long.
+
+    Raises:
+        Unprocessable: ``invalid_field``.
+    """
+    length = len((text or "").strip()) and len(text or "")
+    if not shortest <= length <= longest:
+        raise Unprocessable(
+            f"{field.rpartition('.')[2]} has {shortest} to {longest} characters", "invalid_field", field=field
+        )
+
+
+def check_current(record: Resource, expected: datetime | None) -> None:
+    """Refuse a change by somebody who has not seen the latest one.
+
+    Raises:
+        Conflict: ``stale_update`` with ``current_updated_at``.
+    """
+    if expected is not None and expected != record.updated_at:
+        raise Conflict(
+            "The resource was changed since",
+            "stale_update",
+            hint="Read it again and repeat the change.",
+            extra={"current_updated_at": wire(record.updated_at)},
+        )
