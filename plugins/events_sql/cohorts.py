@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, meets, of_column
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
@@ -67,18 +66,16 @@ def _active(plan: CohortPlan) -> sa.Select[Any]:
     where = list(rows.where)
     if plan.event_names is not None:
         where.append(among(EVENTS.c.event_name, plan.event_names))
-    told = (
-        number.label("person_no"),
-        fn.DistinctList(bucket).label("buckets"),
-        sa.func.max(bucket).label("last"),
-    )
-    seen = sa.select(*told).select_from(rows.source).where(*where).group_by(number).subquery("seen")
-    met = seen.join(_MEMBERS, _MEMBERS.c.person_no == seen.c.person_no)
-    each = sa.func.unnest(seen.c.buckets, type_=sa.BigInteger).label("bucket")
-    active = sa.select(_MEMBERS.c.cohort, each, seen.c.last).select_from(met).subquery("active")
-    group = (active.c.cohort, active.c.bucket)
-    counts = (sa.func.count(), sa.func.count().filter(active.c.bucket == active.c.last))
-    return sa.select(*group, *counts).where(active.c.bucket >= active.c.cohort).group_by(*group)
+    pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
+    seen = pairs.select_from(rows.source).where(*where).cte("seen")
+    ends = sa.select(seen.c.person_no, sa.func.max(seen.c.bucket).label("last"))
+    end = ends.group_by(seen.c.person_no).subquery("ends")
+    met = seen.join(end, end.c.person_no == seen.c.person_no)
+    met = met.join(_MEMBERS, _MEMBERS.c.person_no == seen.c.person_no)
+    group = (_MEMBERS.c.cohort, seen.c.bucket)
+    counts = (sa.func.count(), sa.func.count().filter(seen.c.bucket == end.c.last))
+    of_members = sa.select(*group, *counts).select_from(met)
+    return of_members.where(seen.c.bucket >= _MEMBERS.c.cohort).group_by(*group)
 
 
 def _paid(plan: CohortPlan) -> sa.Select[Any]:
@@ -99,7 +96,7 @@ def _cells(plan: CohortPlan, active: list[Any], paid: list[Any]) -> list[CohortC
     """The cells that are not empty, cohort by cohort."""
     seen = {(cohort, bucket): n for cohort, bucket, n, _ in active}
     last = Counter({(cohort, bucket): n for cohort, bucket, _, n in active})
-    money = {(cohort, bucket): (int(revenue), foreign) for cohort, bucket, revenue, foreign in paid}
+    money = {(cohort, bucket): (int(revenue), bool(foreign)) for cohort, bucket, revenue, foreign in paid}
     found = []
     for cohort in sorted({key[0] for key in (*seen, *money)}):
         row = []

@@ -143,15 +143,7 @@ def questions(days: int) -> list[Question]:
             lambda store, of: store.cohorts(
                 CohortPlan(of, buckets(days, Unit.WEEK, 7), buckets(days, Unit.WEEK, 7))
             ),
-            f"""WITH p AS (SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, timestamp
-                  FROM (SELECT * FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot) e
-                  LEFT JOIN owners o ON o.visitor_no = e.visitor_no
-                    AND e.timestamp >= o.since AND e.timestamp < o.until),
-                f AS (SELECT p, min(timestamp) AS first FROM p GROUP BY 1
-                  HAVING first >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}'),
-                a AS (SELECT DISTINCT p, {week} AS b FROM p
-                  WHERE timestamp >= TIMESTAMP '{END - timedelta(days=days):%Y-%m-%d}')
-                SELECT {week.replace("timestamp)", "first)")} AS c, b, count(*) FROM a JOIN f USING (p) GROUP BY ALL""",
+            retention(week),
             1.4,
         ),
         Question(
@@ -194,6 +186,22 @@ def questions(days: int) -> list[Question]:
             0,
         ),
     ]
+
+
+def retention(week: str) -> str:
+    """Cohort sizes; persons, persons seen for the last time and revenue by cohort and week of activity."""
+    return f"""
+    WITH e AS (
+      SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, timestamp, {week} AS b, revenue
+      FROM (SELECT * FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot) e
+      LEFT JOIN owners o ON o.visitor_no = e.visitor_no AND e.timestamp >= o.since AND e.timestamp < o.until),
+    f AS MATERIALIZED (SELECT p, min(b) AS c FROM e GROUP BY 1 HAVING c >= 0),
+    d AS MATERIALIZED (SELECT DISTINCT p, b FROM e WHERE b >= 0),
+    l AS (SELECT p, max(b) AS last FROM d GROUP BY 1),
+    a AS (SELECT c, b, count(*) AS n, count(*) FILTER (b = last) AS ended FROM d JOIN l USING (p) JOIN f USING (p) GROUP BY ALL),
+    m AS (SELECT c, b, sum(revenue) AS paid FROM e JOIN f USING (p) WHERE b >= 0 AND revenue IS NOT NULL GROUP BY ALL)
+    SELECT * FROM a FULL JOIN m USING (c, b) UNION ALL SELECT c, NULL, count(*), NULL, NULL FROM f GROUP BY 1
+    """
 
 
 def attribution(where: str) -> str:
