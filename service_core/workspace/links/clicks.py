@@ -13,6 +13,7 @@ from service_core.intake.addresses import MAX_ADDRESS, redacted
 from service_core.intake.bots import verdict
 from service_core.intake.campaign import campaign
 from service_core.intake.ports import Devices, Geo
+from service_core.intake.transport import BROWSER, end_user_address
 from service_core.kernel.ids import new_id
 from service_core.workspace.links.route import Route
 from service_core.workspace.links.tagging import pairs_of
@@ -89,8 +90,9 @@ class Witness:
     def click(self, route: Route, asked: Asked, at: datetime) -> Click:
         """The click of a request that was redirected at an aware instant."""
         agent, referrer = scalar(asked.user_agent), scalar(asked.referrer)
+        address = end_user_address(None, asked.address, BROWSER)
         device = self._devices.describe(agent) if agent else None
-        place = self._geo.locate(asked.address) if asked.address else None
+        place = self._geo.locate(address) if address else None
         is_bot, _ = verdict(device, asked.headers)
         return Click(
             id=new_id(),
@@ -99,8 +101,8 @@ class Witness:
             lyr=route.lyr,
             clicked_at=at,
             user_agent=agent[:LONGEST_AGENT] if agent else None,
-            ip=asked.address,
-            network=coarse(asked.address),
+            ip=address,
+            network=coarse(address),
             country=place.country if place else None,
             device_type=device.device_type if device else None,
             referrer=redacted(referrer[:MAX_ADDRESS]) if referrer else None,

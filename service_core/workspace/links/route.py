@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from service_core.intake.campaign import campaign
 from service_core.workspace.links.model import UTM, Link
-from service_core.workspace.links.tagging import encoded, pairs_of, tagged, with_parameter
+from service_core.workspace.links.tagging import encoded, in_ascii, pairs_of, tagged, with_parameter
 
 REFERRER: Final = "referrer"
 """The parameter by which Google Play tells an installed app what brought it."""
@@ -44,7 +44,7 @@ class Route(BaseModel):
         )
 
     def location(self, query: str, user_agent: str | None) -> str:
-        """Where a request is sent.
+        """Where a request is sent, as a header can say it.
 
         Args:
             query: of the request, as received.
@@ -53,10 +53,10 @@ class Route(BaseModel):
         target = self._target((user_agent or "").lower())
         brought = pairs_of(query)
         if not _is_play(target):
-            return tagged(target, self.lyr, self.utm, brought)
+            return in_ascii(tagged(target, self.lyr, self.utm, brought))
         referrer = self._referrer(target, brought)
         outer = [(name, value) for name, value in brought if name != REFERRER]
-        return with_parameter(tagged(target, self.lyr, self.utm, outer), REFERRER, referrer)
+        return in_ascii(with_parameter(tagged(target, self.lyr, self.utm, outer), REFERRER, referrer))
 
     def _target(self, agent: str) -> str:
         if self.ios_url and any(device in agent for device in _APPLE):

@@ -1,12 +1,16 @@
 """The query of an address a link leads to (semantics 14.2)."""
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl, quote_plus, urlsplit, urlunsplit
+from typing import Final
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit, urlunsplit
 
 Pairs = Iterable[tuple[str, str]]
 
-_BYTES = "surrogateescape"
+_BYTES: Final = "surrogateescape"
 """Parameters leave as the bytes they came as, whatever these mean."""
+
+_KEPT: Final = "%/:=&?~#+!$,;'@()*[]"
+"""What stays as it is when the rest of an address is encoded; encoded text is not encoded again."""
 
 
 def pairs_of(query: str) -> list[tuple[str, str]]:
@@ -43,6 +47,18 @@ def with_parameter(url: str, name: str, value: str) -> str:
 def encoded(pairs: Pairs) -> str:
     """Names and values as a query."""
     return "&".join(map(_piece, pairs))
+
+
+def in_ascii(url: str) -> str:
+    """An address as a header can hold it: its host by IDNA, everything else percent-encoded."""
+    if url.isascii():
+        return url
+    parts = urlsplit(url)
+    try:
+        host = parts.netloc.encode("idna").decode()
+    except UnicodeError:
+        host = quote(parts.netloc, _KEPT)
+    return quote(urlunsplit(parts._replace(netloc=host)), _KEPT)
 
 
 def _piece(pair: tuple[str, str]) -> str:

@@ -1,0 +1,42 @@
+"""The link host over the ports of a deployment."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from hosts.composition.ports import Ports, running
+from hosts.edge.app import LinkDoor
+from hosts.edge.associations import associations
+from hosts.edge.recording import Recorder
+from hosts.ingest.address import ClientAddress
+from service_core.kernel.settings import Settings
+from service_core.workspace.links.clicks import Witness
+from service_core.workspace.links.edge import LinkTable, SharedMap
+from service_core.workspace.links.resource import domain_of
+
+
+@asynccontextmanager
+async def link_door(settings: Settings, ports: Ports) -> AsyncIterator[LinkDoor | None]:
+    """What the link host stands on while it serves; None in a deployment without a link domain.
+
+    Args:
+        settings: the deployment.
+        ports: its ports, the workspace store running.
+    """
+    domain = domain_of(settings)
+    if domain is None:
+        yield None
+        return
+    async with running([ports.edge, ports.geo, ports.devices]):
+        recorder = Recorder(ports.workspace)
+        try:
+            yield LinkDoor(
+                host=domain.host,
+                routes=SharedMap(LinkTable(ports.workspace, ports.workspace.generation), ports.edge),
+                witness=Witness(ports.devices, ports.geo),
+                recorder=recorder,
+                clock=ports.clock,
+                addresses=ClientAddress(settings.ingest.trusted_proxies),
+                files=associations(settings.links),
+            )
+        finally:
+            await recorder.aclose()
