@@ -21,6 +21,7 @@ from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
 from service_core.workspace.links import operations as links
 from service_core.workspace.scripts import operations as scripts
+from service_core.workspace.share_links import operations as share_links
 
 
 @hook
@@ -40,6 +41,7 @@ def operations() -> Iterable[Operation]:
         *changes.OPERATIONS,
         *links.OPERATIONS,
         *scripts.OPERATIONS,
+        *share_links.OPERATIONS,
     )
 
 
