@@ -1,0 +1,112 @@
+"""A card: a picture with its numbers, as a template shows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo
+
+from hosts.web.charts.numbers import Unit
+
+Shape = Literal["numbers", "plot", "ring", "rows", "steps", "table", "message"]
+Answer = Mapping[str, Any]
+"""An answer of the API as JSON values."""
+
+UNSET: Final = "(not set)"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Numbers for who reads instead of looks.
+
+    Attributes:
+        head: titles of the columns.
+        rows: texts, as many as the head has.
+        names: how many columns at the left hold names; the others hold numbers.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    names: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A value that stands for itself."""
+
+    label: str
+    text: str
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a funnel; the bar is in per cent of the first step."""
+
+    number: int
+    name: str
+    count: str
+    rate: str
+    lost: str
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One answer.
+
+    Attributes:
+        title: what it is about.
+        shape: which picture it has.
+        figure: the value of `charts` that belongs to the shape; of a message its text.
+        numbers: values that stand above a plot.
+        table: the same in numbers; None when the picture is a table or a text itself.
+        notes: what a reader has to know to read it right.
+        size: ``sm``, ``md`` or ``lg``.
+    """
+
+    title: str
+    shape: Shape
+    figure: Any
+    numbers: tuple[Number, ...] = ()
+    table: Table | None = None
+    notes: tuple[str, ...] = ()
+    size: str = "md"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What answers do not say themselves.
+
+    Attributes:
+        zone: of the workspace.
+        currency: of its amounts.
+        labels: id of a metric or dimension -> its name.
+    """
+
+    zone: ZoneInfo
+    currency: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, id_: str) -> str:
+        """The name of a metric or dimension."""
+        return self.labels.get(id_) or id_.replace("_", " ").capitalize()
+
+    def unit(self, name: str) -> Unit:
+        """A unit with the workspace's currency."""
+        return Unit(name, self.currency)
+
+
+def message(title: str, text: str, size: str = "md") -> Card:
+    """A card that says why it shows nothing."""
+    return Card(title, "message", text, size=size)
+
+
+def instant(text: str) -> datetime:
+    """An instant of an answer."""
+    return datetime.fromisoformat(text)
+
+
+def name_of(value: object) -> str:
+    """The name in a dimension's column."""
+    return UNSET if value is None or value == "" else str(value)

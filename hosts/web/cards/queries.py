@@ -1,0 +1,155 @@
+"""Cards of questions: what `POST /query` answers (contract 4.3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hosts.web.cards.card import Answer, Card, Number, Setting, Table, instant, message, name_of
+from hosts.web.charts.days import bucket_at
+from hosts.web.charts.plot import Bucket, Series, plot
+from hosts.web.charts.shares import Row, rows
+
+MOST_LINES: Final = 5
+"""Lines of one plot; the table names all."""
+
+_BUCKET: Final = "bucket"
+_ADDITIVE: Final = frozenset({"count", "currency"})
+"""Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
+
+
+def query_card(title: str, data: Answer, setting: Setting) -> Card:
+    """The card of a question: lines over time, a bar list of one dimension, numbers, or a table.
+
+    Args:
+        title: of the card.
+        data: the answer.
+        setting: of the workspace.
+    """
+    asked = _Asked(title, data, setting)
+    if not data["rows"] and (asked.bucketed or asked.dimensions):
+        return message(title, "Nothing was recorded in this range.")
+    if asked.bucketed:
+        return _over_time(asked)
+    if not asked.dimensions:
+        return Card(title, "numbers", asked.totals(), notes=asked.notes())
+    if len(asked.dimensions) == 1:
+        return Card(title, "rows", _rows(asked), table=asked.table(), notes=asked.notes())
+    return Card(title, "table", asked.table(), asked.totals(), notes=asked.notes())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An answer and what is needed to read it."""
+
+    title: str
+    data: Answer
+    setting: Setting
+
+    @property
+    def metrics(self) -> list[Answer]:
+        return [column for column in self.data["columns"] if column["kind"] == "metric"]
+
+    @property
+    def dimensions(self) -> list[str]:
+        return [column["id"] for column in self.data["columns"] if column["kind"] == "dimension"]
+
+    @property
+    def bucketed(self) -> bool:
+        return any(column["kind"] == _BUCKET for column in self.data["columns"])
+
+    @property
+    def size(self) -> str:
+        return self.data["meta"]["resolved"]["interval"] or "day"
+
+    def totals(self) -> tuple[Number, ...]:
+        """The metrics over the whole range."""
+        found = [(metric, self.data["totals"].get(metric["id"])) for metric in self.metrics]
+        return tuple(
+            Number(
+                self.setting.label(metric["id"]), self.setting.unit(metric["unit"]).full(value), value is None
+            )
+            for metric, value in found
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """What is missing."""
+        missing = [self.setting.label(one["metric"]) for one in self.data["meta"]["unavailable"]]
+        return (
+            *([f"Not available here: {', '.join(missing)}."] if missing else []),
+            *(["Further rows are left out."] if self.data["meta"]["truncated"] else []),
+        )
+
+    def table(self) -> Table:
+        """Every row in words."""
+        columns = self.data["columns"]
+        head = (
+            self.size.capitalize() if one["kind"] == _BUCKET else self.setting.label(one["id"])
+            for one in columns
+        )
+        lines = (tuple(self._cell(row[one["id"]], one) for one in columns) for row in self.data["rows"])
+        return Table(tuple(head), tuple(lines), sum(one["kind"] != "metric" for one in columns))
+
+    def _cell(self, value: Any, column: Answer) -> str:
+        if column["kind"] == "metric":
+            return self.setting.unit(column["unit"]).full(value)
+        if column["kind"] == _BUCKET:
+            return bucket_at(instant(value), self.setting.zone, self.size).title
+        return name_of(value)
+
+
+def _over_time(asked: _Asked) -> Card:
+    starts = sorted({row[_BUCKET] for row in asked.data["rows"]})
+    found = _by_name(asked, starts) if asked.dimensions else _by_metric(asked, starts)
+    picture = plot(
+        f"{asked.title}, by {asked.size}",
+        _buckets(asked, starts),
+        found[:MOST_LINES],
+        unit=asked.setting.unit(asked.metrics[0]["unit"]),
+        style="area" if len(found) == 1 else "line",
+    )
+    more = [f"The picture shows the {MOST_LINES} largest of {len(found)}."] if len(found) > MOST_LINES else []
+    return Card(asked.title, "plot", picture, asked.totals(), asked.table(), (*more, *asked.notes()))
+
+
+def _buckets(asked: _Asked, starts: Sequence[str]) -> list[Bucket]:
+    """The x axis; the last bucket is not over while the range is not."""
+    lasting = asked.data["meta"]["resolved"]["date_range"]["partial"]
+    zone, last = asked.setting.zone, starts[-1]
+    return [
+        bucket_at(instant(start), zone, asked.size, partial=lasting and start == last) for start in starts
+    ]
+
+
+def _by_metric(asked: _Asked, starts: Sequence[str]) -> list[Series]:
+    """A line per metric that shares the first one's unit: two units have no axis in common."""
+    alike = [metric for metric in asked.metrics if metric["unit"] == asked.metrics[0]["unit"]]
+    found = {row[_BUCKET]: row for row in asked.data["rows"]}
+    return [
+        Series(asked.setting.label(metric["id"]), tuple(found[start][metric["id"]] for start in starts))
+        for metric in alike
+    ]
+
+
+def _by_name(asked: _Asked, starts: Sequence[str]) -> list[Series]:
+    """A line per combination of names, the largest first.
+
+    A name without a row in a bucket had nothing to count there, unless rows were left out.
+    """
+    metric, found = asked.metrics[0], dict[str, dict[str, float | None]]()
+    for row in asked.data["rows"]:
+        name = " · ".join(name_of(row[dimension]) for dimension in asked.dimensions)
+        found.setdefault(name, {})[row[_BUCKET]] = row[metric["id"]]
+    nothing = 0 if metric["unit"] in _ADDITIVE and not asked.data["meta"]["truncated"] else None
+    largest = sorted(found, key=lambda name: -sum(value or 0 for value in found[name].values()))
+    return [Series(name, tuple(found[name].get(start, nothing) for start in starts)) for name in largest]
+
+
+def _rows(asked: _Asked) -> tuple[Row, ...]:
+    metric, (dimension,) = asked.metrics[0], asked.dimensions
+    unit, total = asked.setting.unit(metric["unit"]), asked.data["totals"].get(metric["id"])
+    parts = []
+    for row in asked.data["rows"]:
+        value = row[metric["id"]]
+        share = f"{100 * value / total:.1f} %" if metric["unit"] in _ADDITIVE and value and total else ""
+        parts.append((name_of(row[dimension]), value, unit.full(value), share))
+    return rows(parts)

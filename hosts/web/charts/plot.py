@@ -1,0 +1,247 @@
+"""Lines, areas and bars over time.
+
+A plot is as wide as the card it stands in, so x is in per cent of the width and y in per cent of the
+height: lines keep their weight and texts their size on every screen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Final, Literal
+
+from hosts.web.charts.curve import Point, path
+from hosts.web.charts.numbers import Unit
+from hosts.web.charts.scale import Scale, scale_of
+
+Style = Literal["line", "area", "bar"]
+
+MOST_STOPS: Final = 400
+"""Buckets up to which each one answers a pointer; beyond that they are narrower than it."""
+
+MARKS: Final = 6
+_GAP: Final = 0.28
+_WIDEST: Final = 14.0
+_FIRST_THIRD, _LAST_THIRD = 30.0, 70.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A step of the x axis: in short, in full, and whether it is not over yet or cut off."""
+
+    label: str
+    title: str
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line: its name and a value per bucket; None where nothing was measured."""
+
+    name: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A round value of the y axis."""
+
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A label of the x axis; a minor one gives way on narrow screens."""
+
+    x: float
+    text: str
+    anchor: str
+    minor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A line as path data: the run of whole buckets, the run that is not over, the area below, single points."""
+
+    number: int
+    line: str
+    tail: str
+    area: str
+    dots: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a series."""
+
+    number: int
+    x: float
+    y: float
+    width: float
+    height: float
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What a pointer on a bucket shows."""
+
+    left: float
+    width: float
+    x: float
+    text: str
+    anchor: str
+    dots: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture of series, ready to be drawn."""
+
+    label: str
+    zero: float
+    ticks: tuple[Tick, ...]
+    marks: tuple[Mark, ...]
+    traces: tuple[Trace, ...]
+    bars: tuple[Bar, ...]
+    stops: tuple[Stop, ...]
+    names: tuple[str, ...]
+
+
+def plot(
+    label: str, buckets: Sequence[Bucket], series: Sequence[Series], *, unit: Unit, style: Style
+) -> Plot:
+    """Place series in a picture.
+
+    Args:
+        label: what the picture shows, for who cannot see it.
+        buckets: the x axis; at least one.
+        series: each with a value per bucket.
+        unit: of all values.
+        style: bars of several series stand side by side; an area is filled for a single series only.
+    """
+    known = (value for one in series for value in one.values if value is not None)
+    scale = scale_of(known, whole=unit.is_whole)
+    spots = _spots(len(buckets), style)
+    return Plot(
+        label=label,
+        zero=scale.y(0),
+        ticks=tuple(Tick(scale.y(value), unit.brief(value)) for value in scale.ticks),
+        marks=_marks(buckets, spots),
+        traces=()
+        if style == "bar"
+        else tuple(
+            _trace(number, one, buckets, spots, scale, filled=style == "area" and len(series) == 1)
+            for number, one in enumerate(series, 1)
+        ),
+        bars=_bars(buckets, series, scale) if style == "bar" else (),
+        stops=_stops(buckets, series, spots, scale, unit) if len(buckets) <= MOST_STOPS else (),
+        names=tuple(one.name for one in series),
+    )
+
+
+def _spots(count: int, style: Style) -> tuple[float, ...]:
+    """Where buckets stand: a line runs from edge to edge, a bar has its room on both sides."""
+    if style == "bar" or count == 1:
+        return tuple(round((index + 0.5) * 100 / count, 3) for index in range(count))
+    return tuple(round(index * 100 / (count - 1), 3) for index in range(count))
+
+
+def _marks(buckets: Sequence[Bucket], spots: Sequence[float]) -> tuple[Mark, ...]:
+    """About six labels, the first one under the first bucket."""
+    every = max(1, -(-len(buckets) // MARKS))
+    chosen = range(0, len(buckets), every)
+    return tuple(
+        Mark(spots[index], buckets[index].label, _anchor(spots[index]), minor=place % 2 == 1)
+        for place, index in enumerate(chosen)
+    )
+
+
+def _anchor(x: float) -> str:
+    if x < 8:  # noqa: PLR2004 - per cent: closer to an edge, half a label would be cut off
+        return "start"
+    return "end" if x > 92 else "middle"  # noqa: PLR2004
+
+
+def _trace(
+    number: int, one: Series, buckets: Sequence[Bucket], spots: Sequence[float], scale: Scale, *, filled: bool
+) -> Trace:
+    runs = _runs(one, spots, scale)
+    last = len(buckets) - 1
+    open_end = last > 0 and buckets[last].partial and one.values[last] is not None
+    solid, tail = _cut(runs) if open_end and len(runs[-1]) > 1 else (runs, ())
+    zero = scale.y(0)
+    areas = [f"{path(run)}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" for run in runs if len(run) > 1]
+    return Trace(
+        number,
+        "".join(path(run) for run in solid),
+        path(tail),
+        "".join(areas) if filled else "",
+        tuple(run[0] for run in runs if len(run) == 1),
+    )
+
+
+def _runs(one: Series, spots: Sequence[float], scale: Scale) -> list[list[Point]]:
+    """Points without a gap between them; nothing is drawn where nothing was measured."""
+    points = zip(spots, one.values, strict=True)
+    return [
+        [(x, scale.y(value)) for x, value in run if value is not None]
+        for known, run in groupby(points, key=lambda point: point[1] is not None)
+        if known
+    ]
+
+
+def _cut(runs: list[list[Point]]) -> tuple[list[list[Point]], list[Point]]:
+    """The runs without their last step, and that step."""
+    *before, last = runs
+    return [*before, last[:-1]], last[-2:]
+
+
+def _bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> tuple[Bar, ...]:
+    room = 100 / len(buckets)
+    width = min(room * (1 - _GAP), _WIDEST) / len(series)
+    bars = []
+    for number, one in enumerate(series, 1):
+        for index, value in enumerate(one.values):
+            if not value:
+                continue
+            left = (index + 0.5) * room + (number - 1 - len(series) / 2) * width
+            top, bottom = sorted((scale.y(value), scale.y(0)))
+            size = round(left, 3), top, round(width, 3), round(bottom - top, 2)
+            bars.append(Bar(number, *size, partial=buckets[index].partial))
+    return tuple(bars)
+
+
+def _stops(
+    buckets: Sequence[Bucket], series: Sequence[Series], spots: Sequence[float], scale: Scale, unit: Unit
+) -> tuple[Stop, ...]:
+    edges = [0.0, *((a + b) / 2 for a, b in pairwise(spots)), 100.0]
+    return tuple(
+        Stop(
+            left=round(edges[index], 3),
+            width=round(edges[index + 1] - edges[index], 3),
+            x=spots[index],
+            text=_told(bucket, index, series, unit),
+            anchor=_side(spots[index]),
+            dots=tuple(
+                (scale.y(value), number)
+                for number, one in enumerate(series, 1)
+                if (value := one.values[index]) is not None
+            ),
+        )
+        for index, bucket in enumerate(buckets)
+    )
+
+
+def _told(bucket: Bucket, index: int, series: Sequence[Series], unit: Unit) -> str:
+    values = (
+        f"{one.name} {unit.full(one.values[index])}" if len(series) > 1 else unit.full(one.values[index])
+        for one in series
+    )
+    return " · ".join((bucket.title + (" (not over)" if bucket.partial else ""), *values))
+
+
+def _side(x: float) -> str:
+    if x < _FIRST_THIRD:
+        return "start"
+    return "end" if x > _LAST_THIRD else "middle"
