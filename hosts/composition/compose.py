@@ -38,6 +38,7 @@ from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.kinds import kinds_of
+from service_core.workspace.rules.platforms import PLATFORMS, Platforms
 
 _Part = TypeVar("_Part")
 
@@ -127,13 +128,15 @@ def _offers(
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
+    platforms = Platforms.of(PLATFORMS)
     return {
         **ports.by_type(),
         Clock: ports.clock,
         Settings: settings,
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
-        Writes: Writes(ports.workspace, kinds_of(settings, ports.workspace, ports.edge)),
+        Writes: Writes(ports.workspace, kinds_of(settings, ports.workspace, ports.edge, platforms)),
+        Platforms: platforms,
         Catalog: registry.catalog,
         Models: models,
         Questions: Questions(

@@ -20,6 +20,7 @@ from service_core.insight.people import operations as people
 from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
 from service_core.workspace.links import operations as links
+from service_core.workspace.rules import operations as rules
 from service_core.workspace.scripts import operations as scripts
 from service_core.workspace.share_links import operations as share_links
 
@@ -39,6 +40,7 @@ def operations() -> Iterable[Operation]:
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,
+        *rules.OPERATIONS,
         *links.OPERATIONS,
         *scripts.OPERATIONS,
         *share_links.OPERATIONS,

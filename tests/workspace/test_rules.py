@@ -1,0 +1,316 @@
+"""Conversion rules (contract 5.1) through the door, on SQLite."""
+
+import re
+
+import pytest
+
+from service_core.insight.connections.model import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+
+RULE = {
+    "name": "Purchase to Meta",
+    "trigger_event": "purchase",
+    "platform": "meta",
+    "platform_event": "Purchase",
+}
+MAIN = ConnectedAccount("act_1", "Main", (Asset("1234", "Shop pixel"),))
+SECOND = ConnectedAccount("act_2", "Second", (Asset("5678"), Asset("9999")))
+ACTIONS = ConnectedAccount("777", None, (Asset("42", "Sale"), Asset("43", "Lead form")))
+
+
+async def connect(office, provider, *accounts, status=ConnectionStatus.CONNECTED):
+    store = office.service.ports.workspace
+    (shop, _) = await store.workspaces()
+    made = Connection(shop.id, provider, ProviderKind.ADS, status, office.now, accounts)
+    await store.save_connection(made)
+
+
+@pytest.fixture
+async def shop(office):
+    """A workspace with one pixel of Meta."""
+    await connect(office, "meta", MAIN)
+    return office
+
+
+async def make(office, **fields):
+    made = await office.ask("POST", "/rules", {"rule": RULE | fields})
+    assert made.status == 200, made.json
+    return made.json
+
+
+async def refused(office, **fields):
+    return (await office.ask("POST", "/rules", {"rule": RULE | fields})).refusal
+
+
+async def test_a_dry_run_names_platform_account_and_pixel(shop):
+    planned = (await shop.ask("POST", "/rules", {"rule": RULE, "dry_run": True})).json
+    assert (planned["dry_run"], planned["applied"], "audit_id" in planned) == (True, False, False)
+    diff = planned["diff"]
+    assert diff["resource"] == {"type": "conversion_rule", "id": None, "label": "Purchase to Meta"}
+    assert (diff["action"], diff["prior_state"]) == ("create", None)
+    told = {"name": "Purchase to Meta", "trigger_event": "purchase", "platform": "meta", "active": True}
+    assert diff["new_state"].items() >= (told | {"platform_event": "Purchase"}).items()
+    changes = {change["field"]: (change["from"], change["to"]) for change in diff["changes"]}
+    assert list(changes) == sorted(changes)
+    assert changes["active"] == (None, True)
+    assert changes["name"] == (None, "Purchase to Meta")
+    assert changes["platform"] == (None, "meta")
+    assert diff["effects"] == [
+        {
+            "type": "postback_target",
+            "summary": "purchase from any source is sent to Meta pixel 1234 as Purchase",
+            "platform": "meta",
+            "ad_account_id": "act_1",
+            "asset_id": "1234",
+            "asset_field": "pixel_id",
+            "endpoint_url_masked": "https://graph.facebook.com/…/1234/events",
+            "trigger_event": "purchase",
+            "trigger_event_source": "any",
+            "platform_event": "Purchase",
+            "active": True,
+        }
+    ]
+    assert planned["data"].items() >= {"id": None, "asset_id": "1234", "platform_event": "Purchase"}.items()
+    assert (await shop.ask("GET", "/rules")).json == {"rules": []}
+
+
+async def test_a_rule_has_the_defaults_of_the_contract(shop):
+    rule = (await make(shop))["data"]
+    assert re.fullmatch("[0-9a-f-]{36}", rule["id"])
+    usual = {
+        "trigger_event_source": "any", "ad_account_id": "act_1", "asset_id": "1234", "custom_event_name": None,
+        "value_type": "dynamic", "value_path": None, "static_value": None, "currency_path": None, "currency": None,
+        "conditions": [], "dedup_window_hours": 48, "test_mode": False, "test_event_code": None, "active": True,
+        "created_via": "api",
+    }  # fmt: skip
+    assert {name: rule[name] for name in usual} == usual
+    later = (await make(shop, name="Leads", trigger_event="lead", platform_event="Lead"))["data"]
+    assert (await shop.ask("GET", "/rules")).json == {"rules": [later, rule]}
+
+
+async def test_hours_are_clamped(shop):
+    assert (await make(shop, dedup_window_hours=1000))["data"]["dedup_window_hours"] == 168
+    lead = await make(shop, trigger_event="lead", dedup_window_hours=-3)
+    assert lead["data"]["dedup_window_hours"] == 1
+
+
+async def test_only_the_fields_sent_change(shop):
+    rule = (await make(shop, test_event_code="T1", value_path="cart.total"))["data"]
+    patch = {"rule": {"name": "Sales", "test_event_code": "", "active": False}}
+    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    sent = {"name": "Sales", "test_event_code": None, "active": False}
+    assert changed["data"] == rule | sent | {"updated_at": changed["data"]["updated_at"]}
+    assert changed["diff"]["new_state"] == sent
+    (effect,) = changed["diff"]["effects"]
+    assert effect["active"] is False
+    assert effect["summary"] == (
+        "purchase from any source is not sent to Meta pixel 1234 as Purchase while the rule is inactive"
+    )
+
+
+async def test_a_patch_of_the_platform_names_the_new_target(shop):
+    await connect(shop, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
+    rule = (await make(shop))["data"]
+    refusal = await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"platform": "tiktok"}})
+    assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
+    assert "CompletePayment" in refusal.json["hint"]
+    patch = {"rule": {"platform": "tiktok", "platform_event": "CompletePayment"}}
+    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    (effect,) = changed["diff"]["effects"]
+    assert (effect["platform"], effect["ad_account_id"], effect["asset_id"]) == ("tiktok", "tt", "C1")
+    assert effect["endpoint_url_masked"] == "https://business-api.tiktok.com/open_api/…/event/track/"
+    assert effect["summary"] == "purchase from any source is sent to TikTok pixel C1 as CompletePayment"
+    undone = (await shop.ask("POST", f"/audit/{changed['audit_id']}/undo")).json
+    assert undone["data"] == rule | {"updated_at": undone["data"]["updated_at"]}
+    assert undone["diff"]["effects"][0]["asset_id"] == "1234"
+
+
+async def test_a_patch_of_the_asset_finds_its_account(shop):
+    await connect(shop, "meta", MAIN, SECOND)
+    rule = (await make(shop, asset_id="1234"))["data"]
+    patch = {"rule": {"asset_id": "9999"}}
+    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json
+    assert (changed["data"]["ad_account_id"], changed["data"]["asset_id"]) == ("act_2", "9999")
+
+
+async def test_a_delete_is_undone_under_the_same_id(shop):
+    rule = (await make(shop))["data"]
+    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
+    assert "data" not in gone
+    (effect,) = gone["diff"]["effects"]
+    assert (effect["type"], effect["active"]) == ("postback_target", False)
+    assert (await shop.ask("GET", "/rules")).json == {"rules": []}
+    undone = (await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")).json
+    assert undone["data"] == rule | {"updated_at": undone["data"]["updated_at"]}
+    assert (await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")).refusal[1] == "already_undone"
+
+
+async def test_the_same_event_goes_to_the_same_place_by_one_rule(shop):
+    rule = (await make(shop))["data"]
+    assert await refused(shop, name="Again") == (409, "duplicate_rule", "rule")
+    again = await shop.ask("POST", "/rules", {"rule": RULE, "dry_run": True})
+    assert again.refusal == (409, "duplicate_rule", "rule")
+    other = (await make(shop, trigger_event_source="stripe"))["data"]
+    patch = {"rule": {"trigger_event_source": "any"}}
+    assert (await shop.ask("PATCH", f"/rules/{other['id']}", patch)).refusal[:2] == (409, "duplicate_rule")
+    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
+    assert (await shop.ask("PATCH", f"/rules/{other['id']}", patch)).status == 200
+    undone = await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert undone.refusal[:2] == (409, "duplicate_rule")
+
+
+async def test_events_of_a_rules_own_are_told_apart_by_their_name(shop):
+    for name in ("Demo", "Trial"):
+        made = await make(shop, platform_event="custom", custom_event_name=name)
+        assert made["diff"]["effects"][0]["summary"].endswith(f"Meta pixel 1234 as {name}")
+    own = {"platform_event": "custom", "custom_event_name": "Demo"}
+    assert (await refused(shop, **own))[:2] == (409, "duplicate_rule")
+
+
+async def test_another_workspace_may_have_the_same_rule_and_sees_none_of_ours(shop):
+    rule = (await make(shop))["data"]
+    assert (await shop.ask("GET", "/rules", key="other")).json == {"rules": []}
+    for method, body in (("PATCH", {"rule": {"name": "y"}}), ("DELETE", None)):
+        theirs = await shop.ask(method, f"/rules/{rule['id']}", body, key="other")
+        random = await shop.ask(method, "/rules/01890000-0000-7000-8000-000000000000", body, key="other")
+        assert theirs.status == 404
+        assert theirs.bytes == random.bytes
+
+
+@pytest.mark.parametrize("status", [status for status in ConnectionStatus if status != "connected"])
+async def test_a_rule_needs_a_platform_that_is_connected(office, status):
+    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
+    await connect(office, "meta", MAIN, status=status)
+    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
+
+
+async def test_an_account_without_a_pixel_is_no_place_to_send_to(office):
+    await connect(office, "meta", ConnectedAccount("act_1"))
+    assert await refused(office) == (422, "platform_not_connected", "rule.platform")
+
+
+async def test_a_rule_is_paused_while_its_platform_is_not_connected(shop):
+    rule = (await make(shop))["data"]
+    await connect(shop, "meta", MAIN, status=ConnectionStatus.EXPIRED)
+    paused = await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
+    assert paused.json["data"]["active"] is False
+
+
+async def test_of_several_assets_one_is_named(office):
+    await connect(office, "meta", MAIN, SECOND)
+    assert await refused(office) == (400, "missing_field", "rule.asset_id")
+    assert await refused(office, ad_account_id="act_2") == (400, "missing_field", "rule.asset_id")
+    assert (await make(office, ad_account_id="act_1"))["data"]["asset_id"] == "1234"
+    assert (await make(office, asset_id="5678"))["data"]["ad_account_id"] == "act_2"
+
+
+async def test_a_pixel_two_accounts_share_needs_its_account(office):
+    await connect(office, "meta", MAIN, ConnectedAccount("act_3", None, MAIN.assets))
+    assert await refused(office, asset_id="1234") == (400, "missing_field", "rule.ad_account_id")
+    assert (await make(office, asset_id="1234", ad_account_id="act_3"))["data"]["ad_account_id"] == "act_3"
+
+
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [
+        ({"asset_id": "1"}, "rule.asset_id"),
+        ({"asset_id": "1234", "ad_account_id": "act_9"}, "rule.asset_id"),
+        ({"ad_account_id": "act_9"}, "rule.ad_account_id"),
+    ],
+)
+async def test_an_asset_nobody_connected_is_unknown(shop, named, field):
+    assert await refused(shop, **named) == (422, "unknown_asset", field)
+
+
+async def test_a_platform_takes_its_own_events_only(shop):
+    refusal = await shop.ask("POST", "/rules", {"rule": RULE | {"platform_event": "purchase"}})
+    assert refusal.refusal == (422, "invalid_platform_event", "rule.platform_event")
+    assert refusal.json["hint"].startswith("It takes Purchase, AddToCart")
+
+
+async def test_events_of_google_are_the_conversion_actions_of_the_account(shop):
+    await connect(shop, "google", ACTIONS)
+    google = {"platform": "google", "asset_id": "42"}
+    for name in ("Purchase", "custom"):
+        refusal = await refused(shop, **google, platform_event=name, custom_event_name="x")
+        assert refusal == (422, "invalid_platform_event", "rule.platform_event")
+    made = await make(shop, **google, platform_event="Sale")
+    (effect,) = made["diff"]["effects"]
+    assert effect["asset_field"] == "conversion_action_id"
+    assert effect["summary"] == "purchase from any source is sent to Google conversion action 42 as Sale"
+    assert effect["endpoint_url_masked"] == (
+        "https://googleads.googleapis.com/…/customers/777:uploadClickConversions"
+    )
+    assert (await make(shop, **google, platform_event="42"))["applied"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"platform": "myspace"}, (400, "invalid_parameter", "rule.platform")),
+        ({"trigger_event_source": "fax"}, (400, "invalid_parameter", "rule.trigger_event_source")),
+        ({"value_type": "guess"}, (400, "invalid_parameter", "rule.value_type")),
+        ({"x": 1}, (400, "unknown_field", "rule.x")),
+        ({"active": "yes"}, (400, "invalid_parameter", "rule.active")),
+        ({"name": " "}, (422, "invalid_field", "rule.name")),
+        ({"name": "x" * 121}, (422, "invalid_field", "rule.name")),
+        ({"trigger_event": ""}, (422, "invalid_field", "rule.trigger_event")),
+        ({"platform_event": "custom"}, (422, "invalid_field", "rule.custom_event_name")),
+        ({"value_path": "a..b"}, (422, "invalid_field", "rule.value_path")),
+        ({"currency_path": "."}, (422, "invalid_field", "rule.currency_path")),
+        ({"currency": "dollar"}, (422, "invalid_field", "rule.currency")),
+        ({"value_type": "static"}, (422, "invalid_field", "rule.static_value")),
+        ({"value_type": "static", "static_value": 5}, (422, "invalid_field", "rule.currency")),
+        ({"static_value": 1.5, "currency": "JPY"}, (422, "invalid_field", "rule.static_value")),
+        ({"static_value": -1, "currency": "USD"}, (422, "invalid_field", "rule.static_value")),
+        ({"conditions": [{"property": "plan"}] * 11}, (422, "invalid_field", "rule.conditions")),
+        ({"conditions": [{"property": "", "value": 1}]}, (422, "invalid_field", "rule.conditions[0].property")),
+        ({"conditions": [{"property": "a", "op": "regex"}]}, (400, "invalid_parameter", "rule.conditions[0].op")),
+        (
+            {"conditions": [{"property": "a", "op": "in", "value": 1}]},
+            (422, "invalid_filter", "rule.conditions[0].value"),
+        ),
+    ],
+)  # fmt: skip
+async def test_what_a_rule_must_not_be(shop, fields, refusal):
+    assert await refused(shop, **fields) == refusal
+
+
+async def test_a_static_value_is_an_amount_of_its_currency(shop):
+    rule = (await make(shop, value_type="static", static_value=12.5, currency="usd"))["data"]
+    assert (rule["static_value"], rule["currency"]) == (12.5, "USD")
+    conditions = [
+        {"property": "plan.tier", "op": "in", "value": ["pro", 2]},
+        {"property": "country", "op": "is_set"},
+    ]
+    patch = {"rule": {"conditions": conditions, "value_type": None}}
+    changed = (await shop.ask("PATCH", f"/rules/{rule['id']}", patch)).json["data"]
+    assert (changed["value_type"], changed["static_value"]) == ("dynamic", 12.5)
+    assert changed["conditions"] == [conditions[0], conditions[1] | {"value": None}]
+
+
+@pytest.mark.parametrize("missing", ["name", "trigger_event", "platform", "platform_event"])
+async def test_a_rule_says_what_it_is_for(shop, missing):
+    body = {"rule": {name: value for name, value in RULE.items() if name != missing}}
+    assert (await shop.ask("POST", "/rules", body)).refusal == (400, "missing_field", f"rule.{missing}")
+
+
+async def test_a_write_of_rules_needs_its_scope(shop):
+    rule = (await make(shop))["data"]
+    writes = (("POST", "/rules", {"rule": RULE}), ("PATCH", f"/rules/{rule['id']}", {"rule": {}}))
+    for method, path, body in (*writes, ("DELETE", f"/rules/{rule['id']}", None)):
+        refusal = await shop.ask(method, path, body, key="shop links")
+        assert (refusal.status, refusal.json["required_scope"]) == (403, "service:write:rules")
+    assert (await shop.ask("GET", "/rules", key="shop reader")).status == 200
+
+
+async def test_a_retry_makes_one_rule(shop):
+    first = await shop.send("POST", "/rules", {"rule": RULE}, once="k")
+    again = await shop.send("POST", "/rules", {"rule": RULE}, once="k")
+    assert (again.headers["Idempotent-Replay"], again.json) == ("true", first.json)
+    assert len((await shop.ask("GET", "/rules")).json["rules"]) == 1
