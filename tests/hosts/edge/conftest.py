@@ -1,0 +1,87 @@
+"""A link host on a real socket, beside the API that makes its links."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from hosts.edge.app import edge_app
+from hosts.edge.run import link_door
+from hosts.serving import address_of, bind, serve
+from tests.workspace.conftest import Office
+
+CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1"
+PIXEL = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
+PROXIES = {"trusted_proxies": ["127.0.0.1"]}
+
+
+@dataclass
+class Followed:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def location(self):
+        assert self.status == 302
+        return self.headers["location"]
+
+
+class Edge:
+    """Requests to a link host; each is a connection of its own."""
+
+    def __init__(self, office, address):
+        self.office = office
+        self.host, _, port = address.rpartition(":")
+        self.port = int(port)
+
+    async def follow(
+        self, path, *, agent=CHROME, method="GET", host="go.example.com", client=None, **headers
+    ):
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
+        lines += [f"User-Agent: {agent}"] * (agent is not None)
+        lines += [f"X-Forwarded-For: {client}"] * (client is not None)
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        reader, writer = await asyncio.open_connection(self.host, self.port)
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        async with asyncio.timeout(10):
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        first, *rest = head.decode("latin-1").split("\r\n")
+        named = dict(line.split(": ", 1) for line in rest)
+        return Followed(int(first.split()[1]), {name.lower(): text for name, text in named.items()}, body)
+
+    async def clicks(self, link_id=None):
+        """Clicks and unique clicks of a link, the newest one without an id."""
+        links = (await self.office.send("GET", "/links")).json["links"]
+        link = next(link for link in links if link_id in (None, link["id"]))
+        return link["clicks"], link["unique_clicks"]
+
+    async def counts(self, clicks, unique_clicks, link_id=None):
+        """Wait until a link has so many clicks: a redirect need not have waited for its own."""
+        async with asyncio.timeout(10):
+            while await self.clicks(link_id) != (clicks, unique_clicks):
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def edge_of(folder, server="hypercorn", **sections):
+    """A deployment and its link host, running."""
+    office = Office(folder, **({"ingest": PROXIES} | sections))
+    ports, settings = office.service.ports, office.service.settings
+    async with office.service, link_door(settings, ports) as door:
+        await office.open()
+        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
+        address = address_of(listener)
+        serving = asyncio.create_task(serve(edge_app(door), listener, server, stop))
+        yield Edge(office, address)
+        stop.set()
+        await serving
+
+
+@pytest.fixture
+async def edge(tmp_path):
+    async with edge_of(tmp_path) as edge:
+        yield edge

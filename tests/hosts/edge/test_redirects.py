@@ -1,0 +1,206 @@
+"""Redirects as contract 11.6 and semantics 14 say them, over HTTP."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from service_core.kernel.errors import Unavailable503
+from service_core.workspace.links.ports import ClickCount
+from tests.hosts.edge.conftest import CHROME, IPHONE, PIXEL, edge_of
+
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+SLACK = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
+IMESSAGE = "facebookexternalhit/1.1 Facebot Twitterbot/1.0"
+WHATSAPP = "WhatsApp/2.23.20.0"
+
+
+async def link(edge, **fields):
+    return (await edge.office.link(slug="spring", **fields))["data"]
+
+
+async def test_a_slug_leads_to_its_destination_with_the_tag(edge):
+    made = await link(edge, destination_url="https://example.com/a#top", utm_source="insta")
+    answer = await edge.follow("/spring")
+    assert answer.location == f"https://example.com/a?lyr={made['tracking_identifier']}&utm_source=insta#top"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["referrer-policy"] == "no-referrer-when-downgrade"
+    assert answer.body == b""
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/other", "/", "/spring/", "/Spring", "/spring/x", "/%2e%2e", "/a b", "/" + "a" * 65, "//evil.example"],
+)
+async def test_what_is_no_slug_of_the_domain_is_a_page_that_says_so(edge, path):
+    await link(edge)
+    answer = await edge.follow(path.replace(" ", "%20"))
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert b"<h1>Link not found</h1>" in answer.body
+    assert "location" not in answer.headers
+
+
+async def test_a_slug_belongs_to_its_domain(edge):
+    await link(edge)
+    assert (await edge.follow("/spring", host="evil.example")).status == 404
+    assert (await edge.follow("/spring", host="go.example.com.evil.example")).status == 404
+    assert (await edge.follow("/spring", host="GO.example.com:8443")).status == 302
+
+
+async def test_a_link_can_only_be_followed(edge):
+    await link(edge)
+    for method in ("POST", "DELETE", "OPTIONS"):
+        answer = await edge.follow("/spring", method=method)
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert await edge.clicks() == (0, 0)
+
+
+async def test_a_changed_link_leads_elsewhere_at_once_and_a_deleted_one_nowhere(edge):
+    made = await link(edge)
+    for n in range(5):
+        patch = {"link": {"destination_url": f"https://example.com/{n}"}}
+        await edge.office.ask("PATCH", f"/links/{made['id']}", patch)
+        assert (await edge.follow("/spring")).location.startswith(f"https://example.com/{n}?lyr=")
+    gone = (await edge.office.ask("DELETE", f"/links/{made['id']}")).json
+    assert (await edge.follow("/spring")).status == 404
+    undone = (await edge.office.ask("POST", f"/audit/{gone['audit_id']}/undo")).json["data"]
+    assert undone["id"] == made["id"]
+    await edge.counts(5, 1)
+    lyr = made["tracking_identifier"]
+    assert (await edge.follow("/spring")).location == f"https://example.com/4?lyr={lyr}"
+
+
+async def test_a_link_made_after_somebody_asked_for_it_works_at_once(edge):
+    assert (await edge.follow("/spring")).status == 404
+    await link(edge)
+    assert (await edge.follow("/spring")).status == 302
+
+
+async def test_a_dry_run_rewrites_nothing(edge):
+    made = await link(edge)
+    await edge.office.ask("DELETE", f"/links/{made['id']}?dry_run=true")
+    patch = {"link": {"destination_url": "https://example.com/b"}, "dry_run": True}
+    await edge.office.ask("PATCH", f"/links/{made['id']}", patch)
+    assert (await edge.follow("/spring")).location.startswith("https://example.com/a?")
+
+
+async def test_a_device_has_a_target_of_its_own(edge):
+    made = await link(
+        edge, target="app", ios_url="https://apps.apple.com/app/id1",
+        android_url="https://play.google.com/store/apps/details?id=com.example", utm_source="insta",
+    )  # fmt: skip
+    lyr = made["tracking_identifier"]
+    assert (await edge.follow("/spring")).location == f"https://example.com/a?lyr={lyr}&utm_source=insta"
+    assert (await edge.follow("/spring", agent=IPHONE)).location == (
+        f"https://apps.apple.com/app/id1?lyr={lyr}&utm_source=insta"
+    )
+    assert (await edge.follow("/spring?gclid=Cj0", agent=PIXEL)).location == (
+        f"https://play.google.com/store/apps/details?id=com.example&gclid=Cj0&lyr={lyr}&utm_source=insta&"
+        f"referrer=lyr%3D{lyr}%26utm_source%3Dinsta%26tp_click_id%3DCj0%26tp_click_id_type%3Dgclid"
+    )
+    assert (await edge.follow("/spring", agent=None)).location.startswith("https://example.com/a?")
+
+
+async def test_head_answers_the_same_and_records_nothing(edge):
+    await link(edge)
+    followed, looked = await edge.follow("/spring"), await edge.follow("/spring", method="HEAD")
+    assert (looked.status, looked.location) == (302, followed.location)
+    await edge.counts(1, 1)
+    missing = await edge.follow("/other", method="HEAD")
+    assert (missing.status, missing.body) == (404, b"")
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        {"agent": GOOGLEBOT}, {"agent": SLACK}, {"agent": IMESSAGE}, {"agent": WHATSAPP},
+        {"Sec_Purpose": "prefetch"}, {"Purpose": "preview"}, {"X_Moz": "prefetch"},
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_programs_prefetches_and_previews_are_redirected_and_not_counted(edge, request_of):
+    await link(edge)
+    assert (await edge.follow("/spring", **request_of)).status == 302
+    await edge.follow("/spring")
+    await edge.counts(1, 1)
+
+
+async def test_a_click_is_unique_once_for_network_agent_and_hour(edge):
+    await link(edge)
+    for client, agent in (
+        ("203.0.113.7", CHROME), ("203.0.113.99", CHROME), ("203.0.113.7", IPHONE), ("203.0.112.7", CHROME),
+        ("2001:db8:7::1", CHROME), ("2001:db8:7:9::2", CHROME), ("2001:db8:8::1", CHROME),
+    ):  # fmt: skip
+        await edge.follow("/spring", client=client, agent=agent)
+    await edge.counts(7, 5)
+    edge.office.later(hours=1)
+    await edge.follow("/spring", client="203.0.113.7")
+    await edge.counts(8, 6)
+
+
+async def test_every_link_counts_its_own_clicks(edge):
+    first = await link(edge)
+    second = (await edge.office.link(slug="summer"))["data"]
+    direct = (await edge.office.link())["data"]
+    await asyncio.gather(
+        *(edge.follow("/spring") for _ in range(20)), *(edge.follow("/summer") for _ in range(5))
+    )
+    await edge.counts(20, 1, first["id"])
+    await edge.counts(5, 1, second["id"])
+    assert await edge.clicks(direct["id"]) == (None, None)
+    patched = (await edge.office.ask("PATCH", f"/links/{first['id']}", {"link": {"name": "Other"}})).json
+    assert (patched["data"]["clicks"], patched["data"]["unique_clicks"]) == (20, 1)
+
+
+async def test_an_apple_or_google_file_associates_apps_with_the_domain(tmp_path):
+    apps = ["com.example.app/14:6D", "com.example.app/15:6E", "com.example.other/16:6F"]
+    links = {"domain": "go.example.com", "ios_apps": ["TEAM.com.example.app"], "android_apps": apps}
+    async with edge_of(tmp_path, links=links) as edge:
+        apple = await edge.follow("/.well-known/apple-app-site-association")
+        google = await edge.follow("/.well-known/assetlinks.json")
+    assert apple.headers["content-type"] == google.headers["content-type"] == "application/json"
+    assert apple.body == (
+        b'{"applinks":{"details":[{"appIDs":["TEAM.com.example.app"],"components":[{"/":"/*"}]}]}}'
+    )
+    assert google.body.count(b"package_name") == 2
+    assert b'"package_name":"com.example.app","sha256_cert_fingerprints":["14:6D","15:6E"]' in google.body
+
+
+async def test_without_apps_there_are_no_such_files(edge):
+    for name in ("apple-app-site-association", "assetlinks.json"):
+        assert (await edge.follow(f"/.well-known/{name}")).status == 404
+
+
+async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_later(edge, monkeypatch):
+    await link(edge)
+    store, failures = edge.office.service.ports.workspace, []
+    record = store.record
+
+    async def away(clicks):
+        failures.append(len(clicks))
+        if len(failures) < 3:
+            raise OSError("the disk is away")
+        await record(clicks)
+
+    monkeypatch.setattr(store, "record", away)
+    assert (await edge.follow("/spring")).status == 302
+    await edge.counts(1, 1)
+    assert len(failures) == 3
+
+
+async def test_a_store_that_cannot_be_read_is_a_page_that_asks_to_try_again(edge, monkeypatch):
+    async def away(*_):
+        raise Unavailable503("away", "data_unverified")
+
+    monkeypatch.setattr(edge.office.service.ports.workspace, "holder", away)
+    answer = await edge.follow("/spring")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+
+
+async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
+    async with edge_of(tmp_path) as edge:
+        made = await link(edge)
+        await asyncio.gather(*(edge.follow("/spring") for _ in range(50)))
+    async with edge_of(tmp_path) as edge:
+        counts = await edge.office.service.ports.workspace.counts(UUID(made["workspace_id"]))
+    assert counts == {UUID(made["id"]): ClickCount(50, 1)}
