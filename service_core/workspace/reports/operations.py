@@ -16,8 +16,9 @@ from service_core.kernel.params import Answer
 from service_core.workspace.reports.answers import ReportAnswer, ReportRun
 from service_core.workspace.reports.bodies import CreateReport, RunReport, UpdateReport
 from service_core.workspace.reports.definition import Definitions
+from service_core.workspace.reports.live import live_report
 from service_core.workspace.reports.model import Report, ReportKind
-from service_core.workspace.reports.plan import create, delete, live_report, update
+from service_core.workspace.reports.plan import create, delete, update
 from service_core.workspace.reports.resource import shown
 from service_core.workspace.reports.run import ReportRuns
 

@@ -8,13 +8,12 @@ from service_core.access.model import Caller
 from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
 from service_core.changes.ports import Transaction
-from service_core.changes.resource import Records
 from service_core.changes.write import Plan
-from service_core.kernel.errors import NotFound
 from service_core.kernel.ids import new_id
 from service_core.workspace.refusals import check_current, check_range, check_text
 from service_core.workspace.reports.bodies import NewReport, ReportPatch
 from service_core.workspace.reports.definition import Definitions, defined
+from service_core.workspace.reports.live import live_report
 from service_core.workspace.reports.model import USUAL_RANGE, Report
 
 LONGEST_NAME: Final = 120
@@ -80,18 +79,6 @@ def delete(report_id: UUID) -> Plan:
         return Change(Action.DELETE, await live_report(unit.resources, report_id), None)
 
     return plan
-
-
-async def live_report(records: Records, report_id: UUID) -> Report:
-    """The report with this id.
-
-    Raises:
-        NotFound: there is none, or it was deleted.
-    """
-    report = await records.get(Report, report_id)
-    if report is None:
-        raise NotFound
-    return report
 
 
 def _check_range(said: NewReport | ReportPatch, who: Caller) -> None:

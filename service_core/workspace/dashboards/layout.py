@@ -1,0 +1,92 @@
+"""What a layout may hold, and which filters a dashboard may keep (specification, Dashboard; contract 5.5)."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from service_core.changes.resource import Records
+from service_core.insight.catalog import Catalog
+from service_core.insight.measures import Op
+from service_core.insight.query import requested
+from service_core.insight.query.requested import FilterBody
+from service_core.kernel.errors import Unprocessable
+from service_core.workspace.dashboards.bodies import NewCard, NewLayout
+from service_core.workspace.dashboards.model import LAYOUT_VERSION, Card, Layout, usual_size
+from service_core.workspace.refusals import unprocessable
+from service_core.workspace.reports.model import Report
+
+MOST_CARDS: Final = 24
+_CARDS: Final = "dashboard.layout.cards"
+
+
+def checked_filters(filters: Sequence[FilterBody], catalog: Catalog) -> tuple[FilterBody, ...]:
+    """Filters a dashboard may keep: those of `/query`, compared for equality.
+
+    Raises:
+        Unprocessable: ``invalid_filter``.
+    """
+    with unprocessable("dashboard", "invalid_filter"):
+        requested.checked_filters(catalog, (), filters)
+    for position, condition in enumerate(filters):
+        if condition.op != Op.EQ:
+            raise Unprocessable(
+                "Dashboards compare for equality only",
+                "invalid_filter",
+                field=f"dashboard.filters[{position}].op",
+                hint="Leave op out, or put the filter into the plan of a report.",
+            )
+    return tuple(filters)
+
+
+async def checked_layout(wanted: NewLayout, records: Records) -> Layout:
+    """The layout with every size filled in.
+
+    Raises:
+        Unprocessable: ``invalid_layout``, ``too_many_cards``, ``duplicate_report``, ``unknown_report``.
+    """
+    if wanted.v != LAYOUT_VERSION:
+        raise Unprocessable(
+            f"Layouts have the version {LAYOUT_VERSION}", "invalid_layout", field="dashboard.layout.v"
+        )
+    if len(wanted.cards) > MOST_CARDS:
+        raise Unprocessable(f"At most {MOST_CARDS} cards", "too_many_cards", field=_CARDS)
+    seen: set[UUID] = set()
+    for position, card in enumerate(wanted.cards):
+        if card.report_id in seen:
+            raise Unprocessable(
+                "A report stands on a dashboard once",
+                "duplicate_report",
+                field=f"{_CARDS}[{position}].report_id",
+            )
+        seen.add(card.report_id)
+    cards = [await _card(card, position, records) for position, card in enumerate(wanted.cards)]
+    return Layout(cards=tuple(cards))
+
+
+async def _card(wanted: NewCard, position: int, records: Records) -> Card:
+    report = await records.get(Report, wanted.report_id)
+    if report is None:
+        raise Unprocessable(
+            "A card names a report that is not live",
+            "unknown_report",
+            field=f"{_CARDS}[{position}].report_id",
+            hint="GET /reports lists the reports; remove the card, or undo the delete of its report.",
+        )
+    return Card(report_id=report.id, size=wanted.size or usual_size(report.kind))
+
+
+def reordered(layout: Layout, report_ids: Sequence[UUID]) -> Layout:
+    """The same cards in another order.
+
+    Raises:
+        Unprocessable: ``invalid_layout``, unless each card is named once.
+    """
+    cards = {card.report_id: card for card in layout.cards}
+    if len(report_ids) != len(cards) or set(report_ids) != cards.keys():
+        raise Unprocessable(
+            "report_ids must name each card once",
+            "invalid_layout",
+            field="report_ids",
+            hint="Send the report_id of every card of the dashboard.",
+        )
+    return Layout(cards=tuple(cards[report_id] for report_id in report_ids))
