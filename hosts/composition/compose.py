@@ -1,5 +1,6 @@
 """A deployment put together: the one function hosts and tests start from."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -37,7 +38,10 @@ from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.cards import CardRuns
+from service_core.workspace.deadline import Alarm
 from service_core.workspace.kinds import kinds_of
+from service_core.workspace.reports.run import ReportRuns
 from service_core.workspace.rules.platforms import PLATFORMS, Platforms
 
 _Part = TypeVar("_Part")
@@ -95,6 +99,7 @@ def compose(
     *,
     registry: Registry | None = None,
     clock: Clock = system_clock,
+    alarm: Alarm = asyncio.sleep,
     probes: Sequence[Probe] = (),
 ) -> Service:
     """Put a deployment together.
@@ -104,6 +109,7 @@ def compose(
         folder: what relative paths in the settings are relative to.
         registry: what is installed; None reads the environment.
         clock: gives the present to everything that asks.
+        alarm: waits until the budget of a run is over.
         probes: further things readiness depends on.
 
     Raises:
@@ -112,7 +118,7 @@ def compose(
     found = registry or installed()
     ports = Ports(settings, folder, found, clock)
     parts = access_parts(settings, ports)
-    offers = {**parts, **_offers(settings, found, ports, probes)}
+    offers = {**parts, **_offers(settings, found, ports, alarm, probes)}
     gateway = Gateway(
         [bind(operation, offers) for operation in found.operations],
         admission=parts[Admission],
@@ -124,11 +130,16 @@ def compose(
 
 
 def _offers(
-    settings: Settings, registry: Registry, ports: Ports, probes: Sequence[Probe]
+    settings: Settings, registry: Registry, ports: Ports, alarm: Alarm, probes: Sequence[Probe]
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = Platforms.of(PLATFORMS)
+    questions = Questions(
+        registry.catalog,
+        (EventSource(ports.events, ports.events, ports.queue, models), *absent(ports.workspace)),
+    )
+    reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     return {
         **ports.by_type(),
         Clock: ports.clock,
@@ -139,10 +150,9 @@ def _offers(
         Platforms: platforms,
         Catalog: registry.catalog,
         Models: models,
-        Questions: Questions(
-            registry.catalog,
-            (EventSource(ports.events, ports.events, ports.queue, models), *absent(ports.workspace)),
-        ),
+        Questions: questions,
+        ReportRuns: reports,
+        CardRuns: CardRuns(reports, alarm),
         Resolver: Resolver(
             ports.events,
             ports.events,

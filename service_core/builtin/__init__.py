@@ -19,8 +19,11 @@ from service_core.insight.metrics import METRICS
 from service_core.insight.people import operations as people
 from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
+from service_core.workspace.analyses import operations as analyses
+from service_core.workspace.dashboards import operations as dashboards
 from service_core.workspace.links import operations as links
 from service_core.workspace.rules import operations as rules
+from service_core.workspace.reports import operations as reports
 from service_core.workspace.scripts import operations as scripts
 from service_core.workspace.share_links import operations as share_links
 
@@ -43,6 +46,9 @@ def operations() -> Iterable[Operation]:
         *rules.OPERATIONS,
         *links.OPERATIONS,
         *scripts.OPERATIONS,
+        *reports.OPERATIONS,
+        *dashboards.OPERATIONS,
+        *analyses.OPERATIONS,
         *share_links.OPERATIONS,
     )
 

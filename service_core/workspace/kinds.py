@@ -2,6 +2,8 @@
 
 from service_core.changes.resource import Kind
 from service_core.kernel.settings import Settings
+from service_core.workspace.analyses.resource import ANALYSIS_KIND
+from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
 from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.links.resource import domain_of, link_kind
 from service_core.workspace.rules.platforms import Platforms
@@ -23,5 +25,8 @@ def kinds_of(settings: Settings, clicks: Clicks, edge: EdgeMemory, platforms: Pl
         rule_kind(platforms),
         link_kind(domain_of(settings), clicks, edge),
         proposal_kind(settings.http.web_url),
+        LISTED_REPORT_KIND,
+        DASHBOARD_KIND,
+        ANALYSIS_KIND,
         SHARE_LINK_KIND,
     )
