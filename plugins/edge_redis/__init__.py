@@ -1,0 +1,24 @@
+"""Redirects remembered in Redis, shared by every link host: ``links.edge = "redis://host:6379/0"``."""
+
+from collections.abc import Iterable
+
+from plugins.edge_redis.settings import EdgeRedisSettings
+from service_core.plugin import Adapter, EdgeMemory, hook
+
+
+def _open(settings: EdgeRedisSettings) -> EdgeMemory:
+    from plugins.edge_redis.adapter import RedisEdge
+
+    return RedisEdge(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for several machines, plain and over TLS."""
+    summary = (
+        "Redirects of trackable links remembered in Redis or Valkey, for link hosts on several machines."
+    )
+    return [
+        Adapter(port="edge", scheme=scheme, open=_open, settings=EdgeRedisSettings, summary=summary)
+        for scheme in ("redis", "rediss")
+    ]

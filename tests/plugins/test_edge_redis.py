@@ -1,0 +1,121 @@
+"""Redirects in Redis: several machines agree, and a server that is away stops no click."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from service_core.extension import load
+from service_core.kernel.errors import StartupError
+from service_core.testing.edge import Table, route_to
+from service_core.workspace.links.edge import SharedMap
+from service_core.workspace.links.ports import EdgeDown, Recalled
+from tests.hosts.edge.conftest import edge_of
+
+KEY = "go.example.com/spring"
+HERE = route_to("https://example.com/a")
+
+
+@asynccontextmanager
+async def memory_of(url, folder, query="patience_seconds=5"):
+    memory = load().open("edge", f"{url}/0?{query}", folder=folder)
+    try:
+        yield memory
+    finally:
+        await memory.aclose()
+
+
+async def test_what_one_machine_changes_every_machine_knows(redis_url, tmp_path):
+    query = f"patience_seconds=5&prefix={tmp_path.name}"
+    async with memory_of(redis_url, tmp_path, query) as one, memory_of(redis_url, tmp_path, query) as two:
+        await one.learn(KEY, HERE)
+        assert await two.recall(KEY) == Recalled(HERE)
+        await two.rewrite(KEY, None)
+        assert await one.recall(KEY) == Recalled(None)
+
+
+async def test_deployments_with_prefixes_of_their_own_remember_apart(redis_url, tmp_path):
+    async with (
+        memory_of(redis_url, tmp_path, f"patience_seconds=5&prefix={tmp_path.name}-a") as one,
+        memory_of(redis_url, tmp_path, f"patience_seconds=5&prefix={tmp_path.name}-b") as two,
+    ):
+        await one.rewrite(KEY, HERE)
+        assert await two.recall(KEY) is None
+
+
+async def test_every_value_is_forgotten_by_itself(redis_server, tmp_path):
+    async with memory_of(redis_server.url, tmp_path, "keep_seconds=30") as memory:
+        await memory.learn(KEY, HERE)
+        await memory.rewrite("go.example.com/summer", None)
+    for slug in ("spring", "summer"):
+        assert 0 < int(redis_server.ask("TTL", f"touchpoint:edge:go.example.com/{slug}")[1:]) <= 30
+
+
+async def test_a_value_of_another_version_counts_as_unknown(redis_server, tmp_path):
+    async with memory_of(redis_server.url, tmp_path) as memory:
+        redis_server.ask("SET", f"touchpoint:edge:{KEY}", "{}")
+        assert await memory.recall(KEY) is None
+
+
+async def test_a_server_that_is_away_is_noticed_and_found_again(redis_server, tmp_path):
+    table = Table()
+    table.links[KEY] = HERE
+    async with memory_of(redis_server.url, tmp_path, "patience_seconds=0.2") as memory:
+        edge = SharedMap(table, memory)
+        assert await edge.find(KEY) == HERE
+        redis_server.kill()
+        assert await edge.find(KEY) == HERE
+        with pytest.raises(EdgeDown):
+            await memory.recall(KEY)
+        with pytest.raises(EdgeDown):
+            await memory.rewrite(KEY, None)
+        redis_server.start()
+        async with asyncio.timeout(10):
+            while True:
+                try:
+                    await memory.rewrite(KEY, None)
+                    break
+                except EdgeDown:
+                    await asyncio.sleep(0.01)
+        assert await edge.find(KEY) is None
+
+
+async def test_a_server_that_hangs_is_waited_for_as_long_as_the_url_says(redis_server, tmp_path):
+    async with memory_of(redis_server.url, tmp_path, "patience_seconds=0.1") as memory:
+        redis_server.hang()
+        async with asyncio.timeout(5):
+            with pytest.raises(EdgeDown):
+                await memory.recall(KEY)
+        redis_server.go_on()
+
+
+async def test_links_go_on_and_changes_are_refused_while_it_is_away(redis_server, tmp_path):
+    links = {"domain": "go.example.com", "edge": f"{redis_server.url}/0?patience_seconds=1"}
+    async with edge_of(tmp_path, links=links) as edge:
+        made = (await edge.office.link(slug="spring"))["data"]
+        assert (await edge.follow("/spring")).status == 302
+        redis_server.kill()
+        assert (await edge.follow("/spring")).status == 302
+        refused = await edge.office.ask("DELETE", f"/links/{made['id']}")
+        assert (refused.status, refused.json["code"]) == (503, "links_unavailable")
+        assert [link["id"] for link in await edge.office.links()] == [made["id"]]
+        direct = await edge.office.link()
+        assert direct["data"]["kind"] == "direct"
+        redis_server.start()
+        assert (await edge.office.ask("DELETE", f"/links/{made['id']}")).status == 200
+        assert (await edge.follow("/spring")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("redis://", "name a server"),
+        ("redis:///0", "name a server"),
+        ("redis://host/x", "number of a database"),
+        ("redis://host/0?keep_seconds=0", "keep_seconds"),
+        ("redis://host/0?other=1", "other"),
+    ],
+)
+def test_a_url_that_does_not_fit_stops_the_start(url, word, tmp_path):
+    with pytest.raises(StartupError, match=word):
+        load().open("edge", url, folder=tmp_path)
