@@ -12,7 +12,6 @@ from service_core.insight import (
     metric_values,
     overview,
     realtime,
-    search,
     tags,
     usage,
     values,
@@ -32,5 +31,4 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *metric_catalog.OPERATIONS,
     *analytics_query.OPERATIONS,
     *values.OPERATIONS,
-    *search.OPERATIONS,
 )

@@ -14,7 +14,7 @@ from service_core.insight.measures import Op, Predicate, Relation, distinct
 from service_core.insight.ports import Aggregate, Aggregates, Sort
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
-from service_core.intake.ports import IngestQueue
+from service_core.intake.ports import IngestQueue, LinkTags
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp
@@ -30,7 +30,7 @@ class TagsQuery(RangeQuery):
 
 
 class TagRow(Answer):
-    """One link tag; ``link_id`` is null when no link of the workspace has it."""
+    """One link tag; ``link_id`` is null when no link of the workspace has it, and stays when one is deleted."""
 
     tag: str
     count: int = Field(description="Visitors that carried it in the range.")
@@ -50,25 +50,33 @@ class Tags(Answer):
 
 
 @operation("GET /tags", tag="traffic")
-async def get_tags(query: TagsQuery, *, who: Caller, events: Aggregates, queue: IngestQueue) -> Tags:
+async def get_tags(
+    query: TagsQuery, *, who: Caller, events: Aggregates, queue: IngestQueue, links: LinkTags
+) -> Tags:
     """Tags of trackable links, by the visitors that carried them."""
     asked = query.asked(who)
     plan = _by_tag(query, who, asked)
     grid = await events.aggregate(plan)
-    sources = await _sources(events, plan, [row[0] for row in grid.rows])
+    tags = [row[0] for row in grid.rows]
+    sources = await _sources(events, plan, tags)
+    known = await links.tagged(who.workspace.id, tags) if tags else {}
     total = int(grid.sums[0])
     return Tags(
         data=[
             TagRow(
-                tag=tag, count=count, percentage=percentage(count, total), source=sources.get(tag),
-                link_id=None, link_name=None,
+                tag=tag,
+                count=count,
+                percentage=percentage(count, total),
+                source=sources.get(tag),
+                link_id=known[tag].id if tag in known else None,
+                link_name=known[tag].name if tag in known else None,
             )
             for tag, count in grid.rows
         ],
         total=total,
         range=RangeAnswer.of(asked),
         complete=await is_complete(queue, asked),
-    )  # fmt: skip
+    )
 
 
 def _by_tag(query: TagsQuery, who: Caller, asked: Range) -> Aggregate:

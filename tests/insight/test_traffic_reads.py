@@ -193,8 +193,16 @@ async def test_cities_name_their_country(who, questions):
     }  # fmt: skip
 
 
+class Unlinked:
+    """A workspace without links."""
+
+    async def tagged(self, workspace_id, tags):
+        return {}
+
+
 async def test_tags_count_the_visitors_that_carried_them(who, questions, store, queue):
-    answer = plain(await get_tags(query_of(TagsQuery, DAYS.items()), who=who, events=store, queue=queue))
+    asked = {"who": who, "events": store, "queue": queue, "links": Unlinked()}
+    answer = plain(await get_tags(query_of(TagsQuery, DAYS.items()), **asked))
     assert answer["data"] == [
         {"tag": "k7m2q9xa", "count": 1, "percentage": 100.0, "source": "partner.example", "link_id": None,
          "link_name": None}

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from service_core.testing.story import Story
+
 DESTINATION = "https://example.com/a"
 UTM = ("utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content")
 
@@ -212,3 +214,54 @@ async def test_other_links_and_those_of_others_are_not_found(office):
         assert theirs.status == 404
         assert theirs.bytes == random.bytes
     assert (await office.ask("GET", "/links", key="other")).json == {"links": []}
+
+
+async def carried(office, tag):
+    """Somebody came with a tag."""
+    story = Story(office.workspaces["shop"].id)
+    came = {"lyr": tag, "attribution_source": "instagram"}
+    await office.service.ports.events.append([story.happens("page_view", at=office.now, visitor="v", **came)])
+
+
+async def test_a_tag_names_its_link_also_when_it_is_deleted(office):
+    link = (await office.link(slug="spring"))["data"]
+    await carried(office, link["tracking_identifier"])
+    days = "start_date=2026-07-01&end_date=2026-07-09"
+    (row,) = (await office.ask("GET", f"/tags?{days}")).json["data"]
+    named = {"tag": link["tracking_identifier"], "link_id": link["id"], "link_name": "Spring reel"}
+    assert row == named | {"count": 1, "percentage": 100, "source": "instagram"}
+    await office.ask("DELETE", f"/links/{link['id']}")
+    (row,) = (await office.ask("GET", f"/tags?{days}")).json["data"]
+    assert (row["link_id"], row["link_name"]) == (link["id"], "Spring reel")
+
+
+@pytest.mark.parametrize("by", ["name", "tracking_identifier", "slug"])
+async def test_a_search_finds_a_link_as_a_filter_by_its_tag(office, by):
+    link = (await office.link(slug="reel-7", name="Spring film"))["data"]
+    await office.link(name="Autumn")
+    found = (await office.ask("GET", f"/search?q={link[by][:6].replace(' ', '%20')}&types=link")).json[
+        "results"
+    ]
+    assert found == [
+        {
+            "type": "link",
+            "dimension": "lyr",
+            "value": link["tracking_identifier"],
+            "label": "Spring film",
+            "id": link["id"],
+            "platform": None,
+            "count": None,
+        }
+    ]
+    assert (await office.ask("GET", "/search?q=Spring&types=link", key="other")).json["results"] == []
+
+
+async def test_a_search_finds_tags_people_came_with(office):
+    await carried(office, "k7m2q9xa")
+    (found,) = (await office.ask("GET", "/search?q=k7m2&types=tag,link")).json["results"]
+    assert (found["type"], found["dimension"], found["value"], found["count"]) == (
+        "tag",
+        "lyr",
+        "k7m2q9xa",
+        1,
+    )

@@ -2,11 +2,13 @@
 
 import pytest
 
+from service_core.changes.write import Writes
 from service_core.gateway.render import plain
-from service_core.insight.search import SearchQuery, get_search
 from service_core.insight.values import ValuesQuery, get_dimension_values
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
+from service_core.testing.workspace_store import MemoryUnits
+from service_core.workspace.search import SearchQuery, get_search
 
 
 class Nobody:
@@ -27,7 +29,8 @@ def values(shop):
 def search(shop):
     async def search(**parameters):
         query = query_of(SearchQuery, parameters.items())
-        return plain(await get_search(query, who=shop.who, questions=shop.questions, people=Nobody()))
+        asked = {"who": shop.who, "questions": shop.questions, "people": Nobody()}
+        return plain(await get_search(query, **asked, writes=Writes(MemoryUnits(), ())))
 
     return search
 

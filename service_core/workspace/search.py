@@ -6,6 +6,8 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
+from service_core.changes.resource import Resource
+from service_core.changes.write import Writes
 from service_core.insight.ports import People, PeoplePage
 from service_core.insight.query.questions import Questions
 from service_core.insight.scans import scan_of
@@ -13,6 +15,7 @@ from service_core.insight.values import find_values, last_days
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.workspace.links.model import Link
 
 _LEAST_LENGTH: Final = 2
 _DIMENSIONS: Final = {
@@ -27,7 +30,15 @@ _DIMENSIONS: Final = {
 }
 """Types whose results are filters as they stand."""
 
-TYPES: Final = (*_DIMENSIONS, "link", "metric", "report", "dashboard", "analysis", "user")
+_RESOURCES: Final = {
+    "link": Link.resource_type,
+    "report": "report",
+    "dashboard": "dashboard",
+    "analysis": "analysis",
+}
+"""Types of what the workspace owns."""
+
+TYPES: Final = (*_DIMENSIONS, *_RESOURCES, "metric", "user")
 
 
 class SearchQuery(QueryModel):
@@ -73,13 +84,14 @@ class SearchResults(Answer):
 
 @operation("GET /search", tag="query")
 async def get_search(
-    query: SearchQuery, *, who: Caller, questions: Questions, people: People
+    query: SearchQuery, *, who: Caller, questions: Questions, people: People, writes: Writes
 ) -> SearchResults:
-    """Campaigns, sources, pages, events, tags, metrics and people of the last 90 days by name."""
+    """Campaigns, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
     types, text = query.wanted(), query.q.strip()
     dimensions = [type_ for type_ in types if type_ in _DIMENSIONS]
     found = await asyncio.gather(*(_values(who, questions, type_, text, query.limit) for type_ in dimensions))
     results = [result for results in found for result in results]
+    results += await _owned(who, writes, [type_ for type_ in types if type_ in _RESOURCES], text)
     if "metric" in types:
         results += _metrics(questions, text)
     if "user" in types:
@@ -97,6 +109,36 @@ async def _values(who: Caller, questions: Questions, type_: str, text: str, limi
         SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
         for each in values
     ]
+
+
+async def _owned(who: Caller, writes: Writes, types: list[str], text: str) -> list[SearchResult]:
+    """Links, reports and the like whose name holds the text; a link also by its tag or slug."""
+    found: list[SearchResult] = []
+    async with writes.units.look(who.workspace.id) as unit:
+        for type_ in types:
+            kind = writes.kinds.get(_RESOURCES[type_])
+            records = await unit.resources.every(kind.model) if kind else []
+            found += [
+                _result(type_, record)
+                for record in records
+                if any(text.lower() in name.lower() for name in _names(record))
+            ]
+    return found
+
+
+def _names(record: Resource) -> tuple[str, ...]:
+    if isinstance(record, Link):
+        return record.name, record.tracking_identifier, record.slug or ""
+    return (record.name,)
+
+
+def _result(type_: str, record: Resource) -> SearchResult:
+    """A link is a filter by its tag; anything else is known by its id."""
+    own = str(record.id)
+    if isinstance(record, Link):
+        tag = record.tracking_identifier
+        return SearchResult(type=type_, dimension="lyr", value=tag, label=record.name, id=own)
+    return SearchResult(type=type_, value=own, label=record.name, id=own)
 
 
 def _metrics(questions: Questions, text: str) -> list[SearchResult]:
