@@ -24,6 +24,7 @@ def adapters() -> Iterable[Adapter]:
 
 
 def _open(settings: Any) -> object:
-    from plugins.events_sql.adapter import DuckEvents
+    from plugins.events_sql.adapter import SqlEvents
+    from plugins.events_sql.dialects.duckdb.backend import DuckDb
 
-    return DuckEvents(settings)
+    return SqlEvents(DuckDb(settings))

@@ -1,18 +1,17 @@
-"""The event store on an embedded DuckDB file: every port, one question module behind each method."""
+"""The event store over SQL: every port, one question module behind each method."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from plugins.events_sql import log, persona, streams, upkeep, visits, writing
+from plugins.events_sql import log, persona, streams, visits
 from plugins.events_sql.aggregate import aggregate
 from plugins.events_sql.cohorts import cohorts
-from plugins.events_sql.engine import Engine
+from plugins.events_sql.engine import Backend, Engine
 from plugins.events_sql.funnel import funnel
 from plugins.events_sql.paths import paths
 from plugins.events_sql.people import people
-from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import (
     Aggregate,
     Batch,
@@ -39,48 +38,40 @@ from service_core.plugin import (
 )
 
 
-class DuckEvents:
-    """Events in one DuckDB file, owned by one process."""
+class SqlEvents:
+    """Events in an engine that speaks SQL.
 
-    def __init__(self, settings: DuckSettings) -> None:
-        options: dict[str, str | int] = {
-            "memory_limit": settings.memory_limit,
-            "checkpoint_threshold": settings.checkpoint_threshold,
-        }
-        if settings.threads:
-            options["threads"] = settings.threads
-        self._engine = Engine(settings.path, options, settings.readers, settings.timeout_seconds)
+    Args:
+        backend: the engine.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self._engine = Engine(backend)
 
     async def start(self) -> None:
-        """Open the file and create what is missing."""
-        await asyncio.to_thread(self._open)
-
-    def _open(self) -> None:
-        self._engine.open()
-        self._write = self._engine.cursor()
-        writing.create(self._write)
+        """Reach the engine and create what is missing."""
+        await self._engine.open()
 
     async def aclose(self) -> None:
-        """Finish the running batch and close the file."""
+        """Finish the running batch and let go of the engine."""
         await asyncio.to_thread(self._engine.close)
 
     async def append(self, events: Sequence[Event]) -> int:
         """Store a batch atomically; the number of new events."""
-        if not events:
-            return 0
-        return await self._engine.write(lambda: writing.append(self._write, events))
+        return await self._engine.write(lambda writer: self.backend.append(writer, events)) if events else 0
 
     async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
         return await self._engine.read(lambda reader: visits.states(keys, reader)) if keys else {}
 
     async def maintain(self) -> None:
-        """Sort what arrived unsorted, and fold the log into the file."""
-        await self._engine.write(lambda: upkeep.maintain(self._write))
+        """Compact and tidy."""
+        await self._engine.write(self.backend.maintain)
 
     async def rebuild(self) -> None:
         """Compute every derived table anew from the events."""
-        await self._engine.write(lambda: writing.rebuild(self._write))
+        await self._engine.write(self.backend.rebuild)
 
     async def aggregate(self, plan: Aggregate) -> Grid:
         """Evaluate measures by dimensions and buckets."""
@@ -136,7 +127,7 @@ class DuckEvents:
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""
-        await self._engine.write(lambda: writing.revoke(self._write, workspace_id, event_id))
+        await self._engine.write(lambda writer: self.backend.revoke(writer, workspace_id, event_id))
 
     async def cohorts(self, plan: CohortPlan) -> CohortTable:
         """Cohort sizes and activity."""

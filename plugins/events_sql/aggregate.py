@@ -50,6 +50,11 @@ def _summed(column: Expression, leaf: Leaf) -> Expression:
     return fn.Whole(sa.func.sum(column))
 
 
+def _sum_of_all(column: Expression, leaf: Leaf) -> Expression:
+    summed = sa.func.sum(column).over()
+    return summed if in_seconds(leaf) else fn.Whole(summed)
+
+
 def _ordered(
     plan: Aggregate, leaves: Sequence[Leaf], rows: sa.Subquery, limit: int | None, offset: int
 ) -> sa.Select[Any]:
@@ -58,7 +63,7 @@ def _ordered(
     columns = [rows.c[name] for name in (*names, *(f"m{i}" for i in range(len(leaves))))]
     if names and (offset or limit is not None):
         columns.append(sa.func.count().over().label("groups"))
-        columns += [sa.func.sum(rows.c[f"m{i}"]).over().label(f"s{i}") for i in range(len(leaves))]
+        columns += [_sum_of_all(rows.c[f"m{i}"], leaf).label(f"s{i}") for i, leaf in enumerate(leaves)]
     given = [_sorted_by(plan, leaves, rows, sort) for sort in plan.order]
     rest = [rows.c[name].asc().nulls_last() for name in names]
     statement = sa.select(*columns).order_by(*given, *rest)

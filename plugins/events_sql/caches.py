@@ -1,141 +1,182 @@
-"""The derived tables in DuckDB's words: how each follows from events, whole or a batch at a time.
+"""The derived tables: how each follows from events, whole or a batch at a time.
 
-A source is a table with the columns of ``events``: the batch just appended, or ``events`` itself.
-The same text computes both, so an increment and a rebuild cannot drift apart.
+A source is anything with the columns of ``events``: the batch just appended, ``events`` itself, or a
+part of it. The same statement computes all of them, so an increment and a rebuild cannot drift apart.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from plugins.events_sql.tables import BEGINNING, CANDIDATES, END, ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.facts import among
+from plugins.events_sql.tables import (
+    BEGINNING,
+    CANDIDATES,
+    END,
+    ENTRY_COLUMNS,
+    ENTRY_PREFIX,
+    EVENTS,
+    OWNERS,
+    REVOKED,
+    SESSIONS,
+)
 from service_core.plugin import ADD_TO_CART, CAMPAIGN_COLUMNS, PAGE_VIEWS, PURCHASE, REFUND_EVENTS, UNPAID
 
-_BEGINNING: Final = f"TIMESTAMP '{BEGINNING:%Y-%m-%d}'"
-_END: Final = f"TIMESTAMP '{END:%Y-%m-%d}'"
-_POSITION: Final = "(epoch_us(timestamp)::HUGEINT * 9223372036854775808 + seq)"
-_OWN_ENTRY: Final = ", ".join(f"e.{name} AS {ENTRY_PREFIX}{name}" for name in ENTRY_COLUMNS)
-_CAMPAIGN: Final = ", ".join(CAMPAIGN_COLUMNS)
+_TOUCH: Final = ("attribution_source", "attribution_medium", "channel")
+_SAME: Final = ("session_no", "is_bot")
 
 
-def _among(names: frozenset[str]) -> str:
-    return "event_name IN (" + ", ".join(f"'{name}'" for name in sorted(names)) + ")"
-
-
-_NO_SYSTEM: Final = f"(NOT starts_with(event_name, '$') OR {_among(PAGE_VIEWS)})"
-
-
-def sessions_of(source: str) -> str:
+def sessions_of(source: sa.FromClause) -> sa.Select[Any]:
     """One row per session and verdict of a source, in the order of the columns of ``sessions``."""
-    return f"""
-    SELECT {_columns("f", "e")} FROM (
-      SELECT session_no, is_bot, any_value(workspace_id) AS workspace_id,
-        any_value(visitor_no) AS visitor_no, any_value(visitor_id) AS visitor_id,
-        any_value(session_id) AS session_id,
-        min(timestamp) AS first_at, arg_min(seq, {_POSITION}) AS first_seq, max(timestamp) AS last_at,
-        count(*) AS events, count(*) FILTER ({_among(PAGE_VIEWS)}) AS pageviews,
-        count(*) FILTER (interactive AND {_NO_SYSTEM} AND NOT {_among(PAGE_VIEWS)}) AS others,
-        bool_or({_among(ADD_TO_CART)}) AS has_cart, bool_or({_among(PURCHASE)}) AS has_purchase,
-        bool_or(coalesce(revenue, 0) > 0 AND NOT is_test AND NOT {_among(UNPAID | REFUND_EVENTS)} AND {_NO_SYSTEM}) AS has_revenue,
-        coalesce(list_sort(list(DISTINCT event_name) FILTER (NOT is_test)), []) AS names,
-        arg_max([attribution_source, attribution_medium, channel], {_POSITION}) AS touch,
-        max({_POSITION}) AS touch_at,
-        arg_max([{_CAMPAIGN}], {_POSITION}) FILTER (coalesce({_CAMPAIGN}) IS NOT NULL) AS campaign,
-        max({_POSITION}) FILTER (coalesce({_CAMPAIGN}) IS NOT NULL) AS campaign_at
-      FROM {source} GROUP BY session_no, is_bot
-    ) f JOIN {source} e
-      ON e.session_no = f.session_no AND e.is_bot = f.is_bot AND e.timestamp = f.first_at AND e.seq = f.first_seq
-    """  # noqa: S608 - names of our own tables
+    facts, first = _facts(source), source.alias("e")
+    at_first = (first.c.timestamp == facts.c.first_at, first.c.seq == facts.c.first_seq)
+    joined = facts.join(first, sa.and_(*(first.c[name] == facts.c[name] for name in _SAME), *at_first))
+    entry = {ENTRY_PREFIX + name: first.c[name].label(ENTRY_PREFIX + name) for name in ENTRY_COLUMNS}
+    of = {**{c.name: c for c in first.c}, **{c.name: c for c in facts.c}, **entry}
+    return sa.select(*(of[c.name] for c in SESSIONS.columns)).select_from(joined)
 
 
-def _columns(facts: str, entry: str) -> str:
-    own = (c.name for c in SESSIONS.columns if not c.name.startswith(ENTRY_PREFIX))
-    return ", ".join([*(f"{facts}.{name}" for name in own), _OWN_ENTRY.replace("e.", f"{entry}.")])
+def _facts(source: sa.FromClause) -> sa.Subquery:
+    c = source.c
+    place = (c.timestamp, c.seq)
+    viewed, names = among(c.event_name, PAGE_VIEWS), fn.SortedList(c.event_name, sa.not_(c.is_test))
+    no_system = sa.or_(sa.not_(fn.Starts(c.event_name, sa.literal("$"))), viewed)
+    free = among(c.event_name, UNPAID | REFUND_EVENTS)
+    paid = sa.and_(sa.func.coalesce(c.revenue, 0) > 0, sa.not_(c.is_test), sa.not_(free), no_system)
+    campaign = [c[name] for name in CAMPAIGN_COLUMNS]
+    told = sa.func.coalesce(*campaign).is_not(None)
+    position = fn.Position(*place)
+    return (
+        sa.select(
+            *(c[name] for name in _SAME),
+            sa.func.min(c.timestamp).label("first_at"),
+            sa.cast(fn.Earliest(c.seq, *place), sa.BigInteger).label("first_seq"),
+            sa.func.max(c.timestamp).label("last_at"),
+            sa.func.count().label("events"),
+            sa.func.count().filter(viewed).label("pageviews"),
+            sa.func.count().filter(sa.and_(c.interactive, no_system, sa.not_(viewed))).label("others"),
+            sa.func.bool_or(among(c.event_name, ADD_TO_CART)).label("has_cart"),
+            sa.func.bool_or(among(c.event_name, PURCHASE)).label("has_purchase"),
+            sa.func.bool_or(paid).label("has_revenue"),
+            names.label("names"),
+            fn.Latest(fn.Row(*(c[name] for name in _TOUCH)), *place).label("touch"),
+            sa.func.max(position).label("touch_at"),
+            fn.Latest(fn.Row(*campaign), *place, told).label("campaign"),
+            sa.func.max(position).filter(told).label("campaign_at"),
+        )
+        .group_by(*(c[name] for name in _SAME))
+        .subquery("f")
+    )
 
 
-_EARLIER: Final = "(b.session_no IS NULL OR (p.first_at, p.first_seq) < (b.first_at, b.first_seq))"
-_MERGE: Final = {
-    "last_at": "greatest(p.last_at, b.last_at)",
-    "events": "p.events + coalesce(b.events, 0)",
-    "pageviews": "p.pageviews + coalesce(b.pageviews, 0)",
-    "others": "p.others + coalesce(b.others, 0)",
-    "has_cart": "p.has_cart OR coalesce(b.has_cart, false)",
-    "has_purchase": "p.has_purchase OR coalesce(b.has_purchase, false)",
-    "has_revenue": "p.has_revenue OR coalesce(b.has_revenue, false)",
-    "names": "CASE WHEN b.names IS NULL OR b.names = p.names THEN p.names"
-    " ELSE list_sort(list_distinct(list_concat(p.names, b.names))) END",
-    "touch": "CASE WHEN coalesce(b.touch_at > p.touch_at, false) THEN b.touch ELSE p.touch END",
-    "touch_at": "greatest(p.touch_at, b.touch_at)",
-    "campaign": "CASE WHEN coalesce(b.campaign_at > p.campaign_at, p.campaign_at IS NULL)"
-    " THEN b.campaign ELSE p.campaign END",
-    "campaign_at": "greatest(p.campaign_at, b.campaign_at)",
-}
+def merged_sessions(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[Any]:
+    """Sessions of a batch together with what was known of them."""
+    p, b = parts.c, before.c
+    known = b.session_no.is_not(None)
+    place = p.first_at, p.first_seq
+    earlier = sa.or_(
+        place[0] < b.first_at, sa.and_(place[0] == b.first_at, place[1] < b.first_seq), sa.not_(known)
+    )
+    later_touch = sa.func.coalesce(b.touch_at > p.touch_at, sa.false())
+    later_campaign = sa.func.coalesce(b.campaign_at > p.campaign_at, p.campaign_at.is_(None))
+    merged: dict[str, Expression] = {
+        "last_at": sa.func.greatest(p.last_at, b.last_at),
+        **{name: p[name] + sa.func.coalesce(b[name], 0) for name in ("events", "pageviews", "others")},
+        **{
+            name: sa.or_(p[name], sa.func.coalesce(b[name], sa.false()))
+            for name in ("has_cart", "has_purchase", "has_revenue")
+        },
+        "names": sa.case(
+            (sa.or_(sa.not_(known), b.names == p.names), p.names), else_=fn.SortedUnion(p.names, b.names)
+        ),
+        "touch": sa.case((later_touch, b.touch), else_=p.touch),
+        "touch_at": sa.func.greatest(p.touch_at, b.touch_at),
+        "campaign": sa.case((later_campaign, b.campaign), else_=p.campaign),
+        "campaign_at": sa.func.greatest(p.campaign_at, b.campaign_at),
+        **{name: p[name] for name in (*_SAME, "workspace_id", "visitor_no", "visitor_id", "session_id")},
+    }
+    columns = [
+        merged.get(c.name, sa.case((earlier, p[c.name]), else_=b[c.name])).label(c.name)
+        for c in SESSIONS.columns
+    ]
+    same = sa.and_(*(b[name] == p[name] for name in _SAME))
+    return sa.select(*columns).select_from(parts.outerjoin(before, same))
 
 
-def _merged(name: str) -> str:
-    if name in {"session_no", "is_bot", "workspace_id", "visitor_no", "visitor_id", "session_id"}:
-        return f"p.{name}"
-    return _MERGE.get(name, f"CASE WHEN p.is_first THEN p.{name} ELSE b.{name} END")
-
-
-MERGED_SESSIONS: Final = f"""
-    SELECT {", ".join(_merged(c.name) for c in SESSIONS.columns)}
-    FROM (
-      SELECT p.*, {_EARLIER} AS is_first
-      FROM parts p LEFT JOIN before b USING (session_no, is_bot)
-    ) p LEFT JOIN before b USING (session_no, is_bot)
-"""  # noqa: S608 - names of our own columns
-"""Sessions of a batch (``parts``) together with what was known of them (``before``)."""
-
-
-def owners_of(source: str) -> str:
+def owners_of(source: sa.FromClause) -> sa.Select[Any]:
     """Who a visitor's events belong to from when on, by the links in a source (semantics 5.3).
 
     The first link covers everything before it too; a link to another person ends the one before.
     """
-    return f"""
-    SELECT workspace_id, visitor_no, strong_no,
-      CASE WHEN lag(seq) OVER w IS NULL THEN {_BEGINNING} ELSE timestamp END AS since,
-      CASE WHEN lag(seq) OVER w IS NULL THEN 0 ELSE seq END AS since_seq,
-      coalesce(lead(timestamp) OVER w, {_END}) AS until, coalesce(lead(seq) OVER w, 0) AS until_seq
-    FROM (
-      SELECT workspace_id, visitor_no, strong_no, timestamp, seq FROM {source}
-      WHERE strong_no IS NOT NULL AND strong_id <> visitor_id AND NOT is_bot
-        AND (workspace_id, event_id) NOT IN (SELECT workspace_id, event_id FROM revoked)
-      QUALIFY strong_no IS DISTINCT FROM lag(strong_no) OVER (PARTITION BY visitor_no ORDER BY timestamp, seq)
-    ) WINDOW w AS (PARTITION BY visitor_no ORDER BY timestamp, seq)
-    """  # noqa: S608 - names of our own tables
+    c = source.c
+    event = sa.tuple_(c.workspace_id, c.event_id)
+    revoked = sa.select(REVOKED.c.workspace_id, REVOKED.c.event_id)
+    links = (
+        sa.select(
+            *(c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")),
+            sa.func.lag(c.strong_no).over(**_by_visitor(c)).label("before"),
+        )
+        .where(c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot))
+        .where(event.not_in(revoked))
+        .subquery("links")
+    )
+    changes = sa.select(links).where(links.c.strong_no.is_distinct_from(links.c.before)).subquery("changes")
+    link, window = changes.c, _by_visitor(changes.c)
+    is_first = sa.func.lag(link.seq).over(**window).is_(None)
+    since, since_seq = link.timestamp, link.seq
+    return sa.select(
+        *(link[name] for name in ("workspace_id", "visitor_no", "strong_no")),
+        sa.case((is_first, sa.literal(BEGINNING)), else_=since).label("since"),
+        sa.case((is_first, 0), else_=since_seq).label("since_seq"),
+        sa.func.coalesce(sa.func.lead(since).over(**window), sa.literal(END)).label("until"),
+        sa.func.coalesce(sa.func.lead(since_seq).over(**window), 0).label("until_seq"),
+    )
 
 
-_MARKS: Final = ", ".join(("own_channel", "referral_channel", *CAMPAIGN_COLUMNS))
-_CANDIDATE_COLUMNS: Final = ", ".join(c.name for c in CANDIDATES.columns)
+def _by_visitor(columns: Any) -> Any:
+    return {"partition_by": columns.visitor_no, "order_by": (columns.timestamp, columns.seq)}
 
 
-def candidates_of(source: str) -> str:
+def candidates_of(source: sa.FromClause) -> sa.Select[Any]:
     """Events that may make a touch (semantics 8): those with marks of their own, and the first of a session.
 
     A plain event after the first never makes one, so most page views are left out.
     """
-    return f"""
-    SELECT {_CANDIDATE_COLUMNS} FROM (
-      SELECT *, row_number() OVER (PARTITION BY session_no ORDER BY timestamp, seq) AS place FROM {source}
-      WHERE touchable AND NOT is_bot
-    ) WHERE place = 1 OR coalesce({_MARKS}) IS NOT NULL
-    """  # noqa: S608 - names of our own tables
+    c = source.c
+    columns = [c[column.name] for column in CANDIDATES.columns]
+    touchable = (
+        sa.select(*columns, _place(c).label("place")).where(c.touchable, sa.not_(c.is_bot)).subquery("marked")
+    )
+    kept = sa.or_(touchable.c.place == 1, sa.not_(_plain(touchable.c)))
+    return sa.select(*(touchable.c[column.name] for column in CANDIDATES.columns)).where(kept)
 
 
-NO_LONGER_FIRST: Final = f"""
-DELETE FROM candidates WHERE rowid IN (
-  SELECT row FROM (
-    SELECT rowid AS row, coalesce({_MARKS}) IS NULL AS plain,
-      row_number() OVER (PARTITION BY session_no ORDER BY timestamp, seq) AS place
-    FROM candidates WHERE session_no IN (SELECT session_no FROM numbers)
-  ) WHERE plain AND place > 1
-)
-"""  # noqa: S608 - names of our own columns
-"""Plain candidates that a late event overtook."""
+def no_longer_first(sessions: sa.Select[Any]) -> sa.Delete:
+    """Take away the plain candidates of some sessions that a late event overtook."""
+    key = [CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
+    own = CANDIDATES.c.session_no.in_(sessions)
+    listed = sa.select(*key, _plain(CANDIDATES.c).label("plain"), _place(CANDIDATES.c).label("place"))
+    placed = listed.where(own).subquery("placed")
+    overtaken = sa.select(*(placed.c[c.name] for c in key)).where(placed.c.plain, placed.c.place > 1)
+    return sa.delete(CANDIDATES).where(sa.tuple_(*key).in_(overtaken))
+
+
+def _place(columns: Any) -> Expression:
+    return sa.func.row_number().over(
+        partition_by=columns.session_no, order_by=(columns.timestamp, columns.seq)
+    )
+
+
+def _plain(columns: Any) -> Expression:
+    marks = [columns[name] for name in ("own_channel", "referral_channel", *CAMPAIGN_COLUMNS)]
+    return sa.func.coalesce(*marks).is_(None)
+
 
 ALL: Final = {
-    "sessions": sessions_of("events"),
-    "candidates": candidates_of("events"),
-    "owners": owners_of("events"),
+    SESSIONS: sessions_of(EVENTS),
+    CANDIDATES: candidates_of(EVENTS),
+    OWNERS: owners_of(EVENTS),
 }
-"""Every table that follows from events alone, by name, as a statement."""
+"""Every table that follows from events alone, with its statement."""

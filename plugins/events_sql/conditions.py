@@ -54,14 +54,12 @@ def of_column(column: Expression) -> Value:
 
 def of_data(document: Expression, path: str) -> Value:
     """A value inside ``event_data`` by its dot path; JSON null is absent, lists and objects compare with nothing."""
-    pointer = sa.literal("/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in path.split(".")))
-    found = fn.JsonScalar(document, pointer)
+    keys = path.split(".")
+    pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
+    place = document, fn.Path(*map(sa.literal, (pointer, *keys)))
+    found = fn.JsonScalar(*place)
     spelled = fn.Spelled(found, sa.literal(_NUMBER))
-    return Value(
-        fn.JsonSet(document, pointer),
-        found,
-        sa.case((fn.JsonType(document, pointer) != sa.literal("BOOLEAN"), spelled)),
-    )
+    return Value(fn.JsonSet(*place), found, sa.case((sa.not_(fn.JsonIsBoolean(*place)), spelled)))
 
 
 def meets(value: Value, predicate: Predicate) -> Expression:

@@ -170,7 +170,7 @@ def _quota(columns: Any, name: str, rule: Credit) -> Expression:
 def _rest(columns: Any, name: str, rule: Credit) -> Expression:
     if rule.weighting is Weighting.DECAY:
         quota = _quota(columns, name, rule)
-        return sa.func.round(quota - sa.func.floor(quota), 6)
+        return fn.Rounded(quota - sa.func.floor(quota))
     return sa.func.mod(fn.Huge(columns[name]) * columns.weight, columns.whole)
 
 

@@ -1,109 +1,179 @@
-"""One open DuckDB file: a single writer thread, a bounded pool of readers, a cursor per question.
+"""Questions and writes on any engine: a single writer thread, a bounded pool of readers, a session each.
 
 The event loop never waits for the engine. A question past its budget, or one whose caller went
 away, is interrupted inside the engine.
 """
 
 import asyncio
-import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from contextlib import AbstractContextManager
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from uuid import UUID
 
-import duckdb
-import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
 
-from plugins.events_sql.dialects.duckdb import DuckDialect
-from plugins.events_sql.statements import Statements
-from service_core.plugin import QueryTimeout, StartupError, StoreUnavailable
+from plugins.events_sql.settings import SqlSettings
+from plugins.events_sql.statements import Statement, Statements, Values
+from service_core.plugin import Event, QueryTimeout, StoreUnavailable
 
 if TYPE_CHECKING:
     import polars as pl
 
 T = TypeVar("T")
-Statement = sa.Select[Any] | sa.CompoundSelect[Any]
-STORAGE: Final = "v2.0.0"
 STREAMS: Final = 2
 """Streams that work at the same time; readers are never taken for them."""
 
 _NUDGE_SECONDS: Final = 0.05
 
 
-class Reader:
-    """What one question runs on: a cursor of its own that can be stopped from outside."""
+class Session(Protocol):
+    """A connection of an engine while one question or one write has it; one thread at a time uses it."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, statements: Statements) -> None:
-        self._cursor = cursor
+    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+        """Run a statement; every row of its answer. Whole numbers are ints, instants naive UTC."""
+
+    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+        """Run a statement; its answer as a data frame with naive UTC instants."""
+
+    def keep(self, name: str, text: str, values: Values) -> None:
+        """Keep an answer as a table that only this session sees, in place of one of that name."""
+
+    def hold(self) -> None:
+        """Let all further statements see one state, where the engine has such a thing."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Commit what the block writes, or nothing of it when it fails."""
+
+    def load(self, events: Sequence[Event]) -> None:
+        """Make a batch readable as the table ``batch`` (`tables.BATCH`)."""
+
+    def stop(self) -> None:
+        """Stop what runs now; called by another thread."""
+
+    def close(self) -> None:
+        """Give the connection back."""
+
+
+class Backend(Protocol):
+    """An engine: how it is reached, spelled and written."""
+
+    @property
+    def settings(self) -> SqlSettings:
+        """How many questions at a time, and their budget."""
+
+    @property
+    def dialect(self) -> DefaultDialect:
+        """What compiles statements."""
+
+    @property
+    def stopped(self) -> tuple[type[Exception], ...]:
+        """What the driver raises when a statement was stopped."""
+
+    @property
+    def faults(self) -> tuple[type[Exception], ...]:
+        """Whatever the driver raises."""
+
+    def open(self) -> None:
+        """Reach the engine and create what is missing.
+
+        Raises:
+            StartupError: it cannot be used.
+        """
+
+    def session(self, budget: float | None = None) -> Session:
+        """A session; its statements may take ``budget`` seconds each, or any time."""
+
+    def append(self, writer: "Reader", events: Sequence[Event]) -> int:
+        """Store what is new of a batch, atomically; the number of new events."""
+
+    def revoke(self, writer: "Reader", workspace_id: UUID, event_id: str) -> None:
+        """Remove the links an event made, now and should it come only later (semantics 5.9)."""
+
+    def rebuild(self, writer: "Reader") -> None:
+        """Compute every derived table anew from the events."""
+
+    def maintain(self, writer: "Reader") -> None:
+        """Compact and tidy."""
+
+    def close(self) -> None:
+        """Let go of the engine."""
+
+
+class Reader:
+    """What one question or write runs on: a session of its own that can be stopped from outside."""
+
+    def __init__(self, backend: Backend, statements: Statements, budget: float | None = None) -> None:
+        self._backend = backend
         self._statements = statements
+        self._budget = budget
+        self._held: Session | None = None
         self._stopped = False
+        self._lock = Lock()
+
+    @property
+    def session(self) -> Session:
+        """The session, taken at the first use in the thread that uses it.
+
+        Raises:
+            QueryTimeout: the question was stopped.
+        """
+        if self._stopped:
+            raise QueryTimeout
+        if self._held is None:
+            self._held = self._backend.session(self._budget)
+        return self._held
 
     def rows(self, statement: Statement) -> list[tuple[Any, ...]]:
-        """Every row of the answer."""
+        """Run a statement; every row of its answer."""
         return self.text(*self._statements.render(statement))
 
-    def text(self, text: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        """Every row of the answer to a statement in the engine's own words."""
-        if self._stopped:
-            raise QueryTimeout
-        return self._cursor.execute(text, values or []).fetchall()
+    def text(self, text: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Run a statement in the engine's own words; every row of its answer."""
+        return self.session.rows(text, values)
 
     def frame(self, statement: Statement) -> "pl.DataFrame":
-        """The answer as a data frame, taken over from the engine without a copy per value."""
-        text, values = self._statements.render(statement)
-        if self._stopped:
-            raise QueryTimeout
-        import polars as pl  # noqa: PLC0415 - only files are written from frames
-
-        return pl.DataFrame(self._cursor.sql(text, params=values))
+        """The answer as a data frame."""
+        return self.session.frame(*self._statements.render(statement))
 
     def keep(self, name: str, statement: Statement) -> None:
         """Keep an answer as a table of this question alone, for the statements that follow."""
-        text, values = self._statements.render(statement)
-        self.text(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
+        self.session.keep(name, *self._statements.render(statement))
 
     def stop(self) -> None:
         """Stop what runs now and refuse what would come next."""
-        self._stopped = True
-        self._cursor.interrupt()
+        with self._lock:
+            self._stopped = True
+            if self._held is not None:
+                self._held.stop()
 
     def close(self) -> None:
-        """Give the cursor back."""
-        self._cursor.close()
+        """Give the session back."""
+        with self._lock:
+            held, self._held = self._held, None
+        if held is not None:
+            held.close()
 
 
 class Engine:
-    """The open file."""
+    """The threads an engine works in."""
 
-    def __init__(
-        self, path: Path | None, options: Mapping[str, str | int], readers: int, timeout: float
-    ) -> None:
-        self._path = path
-        self._options: dict[str, Any] = {**options, "storage_compatibility_version": STORAGE}
-        self._timeout = timeout
-        self._statements = Statements(DuckDialect())
-        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="events-read")
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._timeout = backend.settings.timeout_seconds
+        self._statements = Statements(backend.dialect)
+        self._readers = ThreadPoolExecutor(backend.settings.readers, thread_name_prefix="events-read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="events-write")
         self._streams = ThreadPoolExecutor(STREAMS, thread_name_prefix="events-stream")
-        self._root: duckdb.DuckDBPyConnection | None = None
 
-    def open(self) -> None:
-        """Open or create the file.
+    async def open(self) -> None:
+        """Reach the engine and create what is missing.
 
         Raises:
-            StartupError: another process owns the file, or it cannot be read.
+            StartupError: it cannot be used.
         """
-        try:
-            self._root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
-            self._root.execute("SET GLOBAL TimeZone = 'UTC'")
-        except duckdb.Error as fault:
-            raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
-
-    def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A new cursor on the file."""
-        if self._root is None:
-            raise StoreUnavailable
-        return self._root.cursor()
+        await asyncio.wrap_future(self._writer.submit(self._backend.open))
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Run a question in the pool.
@@ -112,16 +182,14 @@ class Engine:
             QueryTimeout: it missed its budget, waiting included, and was stopped.
             StoreUnavailable: the engine failed.
         """
-        reader = Reader(self.cursor(), self._statements)
-        future = self._readers.submit(_run, reader, work)
+        reader = Reader(self._backend, self._statements, self._timeout)
+        future = self._readers.submit(self._run, reader, work)
         try:
             async with asyncio.timeout(self._timeout):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             raise QueryTimeout from None
         finally:
-            if future.cancelled():
-                reader.close()
             await _stop(reader, future)
 
     async def stream(self, work: Callable[[Reader], Iterator[T]]) -> AsyncGenerator[T, None]:
@@ -132,11 +200,11 @@ class Engine:
         Raises:
             StoreUnavailable: the engine failed.
         """
-        reader = Reader(self.cursor(), self._statements)
+        reader = Reader(self._backend, self._statements)
         steps = work(reader)
         try:
             while True:
-                future = self._streams.submit(_step, steps)
+                future = self._streams.submit(self._step, steps)
                 try:
                     (step,) = await asyncio.wrap_future(future) or (None,)
                 finally:
@@ -147,45 +215,44 @@ class Engine:
         finally:
             reader.close()
 
-    async def write(self, work: Callable[[], T]) -> T:
-        """Run work in the writer thread; it is finished even when the caller goes away."""
-        future = self._writer.submit(work)
+    async def write(self, work: Callable[[Reader], T]) -> T:
+        """Run work in the writer thread; it is finished even when the caller goes away.
+
+        Raises:
+            StoreUnavailable: the engine failed; nothing was written, or a repeat adds nothing.
+        """
+        future = self._writer.submit(self._run, Reader(self._backend, self._statements), work)
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def close(self) -> None:
-        """Finish what runs and close the file."""
+        """Finish what runs and let go of the engine."""
         self._writer.shutdown(wait=True)
         self._readers.shutdown(wait=True, cancel_futures=True)
         self._streams.shutdown(wait=True, cancel_futures=True)
-        if self._root is not None:
-            self._root.close()
-            self._root = None
+        self._backend.close()
 
+    def _run(self, reader: Reader, work: Callable[[Reader], T]) -> T:
+        try:
+            return work(reader)
+        except self._backend.stopped:
+            raise QueryTimeout from None
+        except self._backend.faults as fault:
+            raise StoreUnavailable from fault
+        finally:
+            reader.close()
 
-def _run(reader: Reader, work: Callable[[Reader], T]) -> T:
-    try:
-        return work(reader)
-    except duckdb.InterruptException:
-        raise QueryTimeout from None
-    except duckdb.Error as fault:
-        raise StoreUnavailable from fault
-    finally:
-        reader.close()
-
-
-def _step(steps: Iterator[T]) -> tuple[T] | None:
-    """The next piece; None after the last."""
-    try:
-        for step in steps:
-            return (step,)
-    except duckdb.Error as fault:
-        raise StoreUnavailable from fault
-    return None
+    def _step(self, steps: Iterator[T]) -> tuple[T] | None:
+        """The next piece; None after the last."""
+        try:
+            for step in steps:
+                return (step,)
+        except self._backend.faults as fault:
+            raise StoreUnavailable from fault
+        return None
 
 
 async def _stop(reader: Reader, future: Future[Any]) -> None:
     """Interrupt until the thread is free again: an interrupt between two statements is not heard."""
     while not future.done():
-        with contextlib.suppress(duckdb.Error):
-            reader.stop()
+        await asyncio.to_thread(reader.stop)
         await asyncio.sleep(_NUDGE_SECONDS)

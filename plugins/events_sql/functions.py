@@ -4,6 +4,7 @@ Every construct sets its own ``inherit_cache``; without it the text of a stateme
 each time, silently.
 """
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement, GenericFunction
+
+Spelling = str | Callable[..., str]
+"""How a construct is written: a template of its arguments, or a function of them."""
 
 
 class Micros(FunctionElement[int]):
@@ -34,22 +38,36 @@ class Whole(FunctionElement[int]):
     type = sa.BigInteger()
 
 
+class Path(FunctionElement[str]):
+    """A place inside JSON: a pointer, then the same key by key; engines want one or the other."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
 class JsonScalar(FunctionElement[str]):
-    """The string, number or boolean at a JSON pointer as text; absent for anything else."""
+    """The string, number or boolean at a path as text; absent for anything else."""
 
     inherit_cache = True
     type = sa.Text()
 
 
 class JsonSet(FunctionElement[str]):
-    """Something that is NULL when a JSON pointer leads to nothing or to null."""
+    """Something that is NULL when a path leads to nothing or to null."""
 
     inherit_cache = True
     type = sa.Text()
 
 
-class JsonType(FunctionElement[str]):
-    """The type of what stands at a JSON pointer: ``BOOLEAN`` matters."""
+class JsonIsBoolean(FunctionElement[bool]):
+    """Whether true or false stands at a path; NULL when nothing does."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class JsonString(FunctionElement[str]):
+    """The string at a top-level key; absent for anything else."""
 
     inherit_cache = True
     type = sa.Text()
@@ -70,7 +88,7 @@ class JsonMember(FunctionElement[str]):
 
 
 class JsonKind(FunctionElement[str]):
-    """The engine's name of the type of a JSON text."""
+    """The engine's name of the type of a JSON text, in capitals."""
 
     inherit_cache = True
     type = sa.Text()
@@ -118,11 +136,67 @@ class Only(FunctionElement[Any]):
     type = sa.Text()
 
 
-class Latest(GenericFunction[Any]):
-    """The first argument of the row that is latest by the others."""
+class Latest(FunctionElement[Any]):
+    """A value of the latest event of a group: value, instant, sequence; of those that meet a fourth."""
 
     inherit_cache = True
     type = sa.Text()
+
+
+class Earliest(FunctionElement[Any]):
+    """A value of the earliest event of a group: value, instant, sequence."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class SortedList(FunctionElement[Any]):
+    """The different texts of a group where a second argument is met, in order; an empty list without any."""
+
+    inherit_cache = True
+    type = sa.ARRAY(sa.Text)
+
+
+class SortedUnion(FunctionElement[Any]):
+    """The different texts of two lists, in order."""
+
+    inherit_cache = True
+    type = sa.ARRAY(sa.Text)
+
+
+class Each(FunctionElement[Any]):
+    """The elements of a list, one row each."""
+
+    inherit_cache = True
+    type = sa.BigInteger()
+
+
+class At(FunctionElement[Any]):
+    """The element of a list of whole numbers at a place, the first at 1."""
+
+    inherit_cache = True
+    type = sa.BigInteger()
+
+
+class Listed(FunctionElement[bool]):
+    """Whether a value is an element of a list that is given as one parameter."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class Median(FunctionElement[float]):
+    """The middle of the numbers of a group where a second argument is met."""
+
+    inherit_cache = True
+    type = sa.Double()
+
+
+class Rounded(FunctionElement[float]):
+    """A number to six places."""
+
+    inherit_cache = True
+    type = sa.Double()
 
 
 class InOrder(GenericFunction[Any]):
@@ -184,6 +258,26 @@ class Overlaps(FunctionElement[bool]):
 def arguments(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> list[str]:
     """The compiled arguments of a construct."""
     return [compiler.process(clause, **options) for clause in element.clauses]
+
+
+def spell(dialect: str, spellings: Mapping[type[FunctionElement[Any]], Spelling]) -> None:
+    """Say how a dialect writes constructs."""
+    for construct, spelling in spellings.items():
+        compiles(construct, dialect)(_compiled(spelling))
+
+
+def _compiled(spelling: Spelling) -> Callable[..., str]:
+    write = spelling.format if isinstance(spelling, str) else spelling
+
+    def compiled(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> str:
+        return write(*arguments(element, compiler, **options))
+
+    return compiled
+
+
+@compiles(Path)
+def _keys(element: Path, compiler: SQLCompiler, **options: Any) -> str:
+    return ", ".join(compiler.process(clause, **options) for clause in list(element.clauses)[1:])
 
 
 @compiles(OneOf)

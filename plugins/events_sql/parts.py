@@ -164,8 +164,10 @@ class Part:
             "last": [ends.index(window.end) for _, window in self._windows],
         }
         integers = sa.ARRAY(sa.BigInteger)
-        lists = (sa.func.unnest(sa.literal(each, integers)).label(name) for name, each in listed.items())
-        return sa.select(*lists).subquery("windows")
+        places = sa.literal(list(range(1, len(self._windows) + 1)), integers)
+        place = sa.select(fn.Each(places).label("place")).subquery("places").c.place
+        columns = (fn.At(sa.literal(each, integers), place).label(name) for name, each in listed.items())
+        return sa.select(*columns).subquery("windows")
 
 
 def _positions(group: Sequence[object]) -> list[Expression]:

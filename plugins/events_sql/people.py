@@ -32,7 +32,7 @@ SHOWN: Final = sa.table(
 def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
     """A page of persons with an event in the span, and the number of all."""
     gather(plan, reader)
-    total = reader.text("SELECT count(*) FROM crowd")[0][0]
+    total = reader.rows(sa.select(sa.func.count()).select_from(sa.table("crowd")))[0][0]
     return shown(plan, reader), total
 
 
@@ -47,7 +47,7 @@ def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
     keep_near(plan.scan.workspace_id, reader)
     told = {name: {row[0]: row[1:] for row in reader.rows(part)} for name, part in _parts(plan.scan).items()}
-    order = reader.text("SELECT person_no FROM shown ORDER BY place")
+    order = reader.rows(sa.select(SHOWN.c.person_no).order_by(SHOWN.c.place))
     return [_person(number, told) for (number,) in order]
 
 
@@ -260,5 +260,5 @@ def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
         revenue=int(revenue),
         first_touch=shown_touch(touch) if touch else None,
         latest=latest,
-        foreign_money=foreign,
+        foreign_money=bool(foreign),
     )

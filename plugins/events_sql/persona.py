@@ -1,6 +1,6 @@
 """One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
 
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -11,17 +11,9 @@ from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
 from plugins.events_sql.log import ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import EVENTS, IDS
+from plugins.events_sql.tables import EVENTS, IDS, PERSONS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
-
-_RESOLVE: Final = """
-SELECT coalesce(p.id, i.id) FROM ids i
-LEFT JOIN persons x ON x.no = i.no LEFT JOIN ids p ON p.no = x.person_no
-WHERE i.workspace_id = $1 AND i.id = 'u:' || $2
-  AND (x.no IS NOT NULL OR i.no IN (SELECT person_no FROM persons WHERE workspace_id = $1)
-       OR EXISTS (FROM events e WHERE e.workspace_id = $1 AND e.strong_no = i.no))
-"""
 
 
 def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
@@ -33,7 +25,7 @@ def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
 
 def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
     """The person of a strong id, else of the latest event with this visitor id, else anonymous id."""
-    if known := reader.text(_RESOLVE, [workspace_id, any_id]):
+    if known := reader.rows(_known_by(workspace_id, "u:" + any_id)):
         return str(known[0][0])
     for column in ("visitor_id", "anonymous_id"):
         rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
@@ -43,6 +35,20 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
         if found:
             return str(found[0][0])
     return None
+
+
+def _known_by(workspace_id: UUID, strong_id: str) -> sa.Select[Any]:
+    """The person a strong id is, or is part of; none when it was only ever mentioned."""
+    own, name, part = IDS.alias("own"), IDS.alias("name"), PERSONS.alias("part")
+    source = own.outerjoin(part, sa.and_(part.c.no == own.c.no, part.c.workspace_id == own.c.workspace_id))
+    source = source.outerjoin(name, name.c.no == part.c.person_no)
+    persons = sa.select(PERSONS.c.person_no).where(PERSONS.c.workspace_id == workspace_id)
+    lived = sa.select(EVENTS.c.strong_no).where(
+        EVENTS.c.workspace_id == workspace_id, EVENTS.c.strong_id == strong_id.removeprefix("u:")
+    )
+    is_one = sa.or_(part.c.no.is_not(None), own.c.no.in_(persons), own.c.no.in_(lived))
+    named = sa.select(sa.func.coalesce(name.c.id, own.c.id)).select_from(source)
+    return named.where(own.c.workspace_id == workspace_id, own.c.id == strong_id, is_one)
 
 
 def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:

@@ -9,45 +9,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-import duckdb
+import sqlalchemy as sa
 
-EMAIL_MATCH: Final = (
-    "event_name = '$web_attribution_matched' AND json_extract_string(event_data, '$.match_method') = 'email'"
-)
-_UNREVOKED: Final = "(e.workspace_id, e.event_id) NOT IN (SELECT workspace_id, event_id FROM revoked)"
+from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.rows import loads
+from plugins.events_sql.stitching import held
+from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS, REVOKED
 
-_PAIRS: Final = f"""
-SELECT i.no, e.strong_no FROM events e
-JOIN ids i ON i.workspace_id = e.workspace_id AND i.id = 'u:' || json_extract_string(e.event_data, '$.previous_id')
-WHERE e.workspace_id = $1 AND e.event_name = '$alias' AND e.strong_no IS NOT NULL AND NOT e.is_bot
-  AND i.no <> e.strong_no AND json_type(e.event_data, '$.previous_id') = 'VARCHAR' AND {_UNREVOKED}
-ORDER BY e.timestamp, e.seq
-"""  # noqa: S608 - text of our own
-
-_OWNER: Final = """
-LEFT JOIN owners o ON o.visitor_no = e.visitor_no
-  AND (e.timestamp > o.since OR (e.timestamp = o.since AND e.seq >= o.since_seq))
-  AND (e.timestamp < o.until OR (e.timestamp = o.until AND e.seq < o.until_seq))
-"""
-
-_CARRIERS: Final = f"""
-SELECT DISTINCT e.external, coalesce(e.strong_no, o.strong_no, e.visitor_no) FROM (
-  SELECT workspace_id, event_id, visitor_no, strong_no, timestamp, seq,
-    unnest(map_entries(CAST(json(external_ids) AS MAP(VARCHAR, VARCHAR)))) AS external
-  FROM events WHERE workspace_id = $1 AND external_ids IS NOT NULL AND NOT is_bot
-) e {_OWNER} WHERE {_UNREVOKED}
-"""  # noqa: S608 - text of our own
-
-_MATCHES: Final = f"""
-SELECT e.event_id, coalesce(e.strong_no, o.strong_no, e.visitor_no), w.no, list(DISTINCT l.strong_no)
-FROM events e {_OWNER}
-LEFT JOIN ids w ON w.workspace_id = e.workspace_id
-  AND w.id = 'v:' || CASE WHEN json_type(e.event_data, '$.web_visitor_id') = 'VARCHAR'
-                          THEN json_extract_string(e.event_data, '$.web_visitor_id') END
-LEFT JOIN owners l ON l.visitor_no = w.no
-WHERE e.workspace_id = $1 AND {EMAIL_MATCH.replace("event_", "e.event_")} AND NOT e.is_bot AND {_UNREVOKED}
-GROUP BY ALL
-"""  # noqa: S608 - text of our own
+ALIAS: Final = "$alias"
+MATCHED: Final = "$web_attribution_matched"
 
 
 def names(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -84,33 +56,97 @@ def joined(carriers: Mapping[Any, set[int]], texts: Mapping[int, str]) -> dict[i
     return parts
 
 
-def refresh_persons(cursor: duckdb.DuckDBPyConnection, workspaces: Iterable[UUID]) -> None:
+def refresh_persons(writer: Reader, workspaces: Iterable[UUID]) -> None:
     """Work out anew which ids are part of which person in some workspaces."""
     for workspace in workspaces:
-        named = names(cursor.execute(_PAIRS, [workspace]).fetchall())
-        parts = joined(*_carried(cursor, workspace, named))
-        found = {one: parts.get(name, name) for one, name in named.items()}
-        found = {one: person for one, person in (parts | found).items() if one != person}
-        cursor.execute("DELETE FROM persons WHERE workspace_id = $1", [workspace])
-        if found:
-            cursor.execute(
-                "INSERT INTO persons SELECT $1, unnest($2), unnest($3)",
-                [workspace, list(found), list(found.values())],
-            )
+        writer.rows(sa.delete(PERSONS).where(PERSONS.c.workspace_id == workspace))
+        if found := parts_of(writer, workspace):
+            writer.rows(_listed(workspace, found))
+
+
+def parts_of(reader: Reader, workspace: UUID) -> dict[int, int]:
+    """Which ids of a workspace are part of which other person."""
+    named = names((old, new) for old, new, *_ in reader.rows(_pairs(workspace)))
+    parts = joined(*_carried(reader, workspace, named))
+    found = {one: parts.get(name, name) for one, name in named.items()}
+    return {one: person for one, person in (parts | found).items() if one != person}
+
+
+def _listed(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
+    numbers = sa.ARRAY(sa.BigInteger)
+    places = sa.select(fn.Each(sa.literal(list(range(1, len(parts) + 1)), numbers)).label("place")).subquery()
+    columns = (fn.At(sa.literal(list(each), numbers), places.c.place) for each in (parts, parts.values()))
+    return sa.insert(PERSONS).from_select(
+        [c.name for c in PERSONS.columns], sa.select(sa.literal(workspace, sa.Uuid), *columns)
+    )
+
+
+def _seen(workspace: UUID) -> list[Expression]:
+    """Events of people that were not revoked."""
+    c = EVENTS.c
+    revoked = sa.select(REVOKED.c.event_id).where(REVOKED.c.workspace_id == workspace)
+    return [c.workspace_id == workspace, sa.not_(c.is_bot), c.event_id.not_in(revoked)]
+
+
+def _named(prefix: str, key: str) -> Expression:
+    """The number of the id that an event tells at a key of its data."""
+    told = fn.JsonString(EVENTS.c.event_data, sa.literal(key))
+    same = IDS.c.workspace_id == EVENTS.c.workspace_id
+    return sa.and_(same, IDS.c.id == sa.literal_column(f"'{prefix}'", sa.Text) + told)
+
+
+def _pairs(workspace: UUID) -> sa.Select[Any]:
+    """Old and new id of every `$alias`, in order of time."""
+    c = EVENTS.c
+    own = (c.event_name == ALIAS, c.strong_no.is_not(None), IDS.c.no != c.strong_no)
+    statement = sa.select(IDS.c.no, c.strong_no, c.timestamp, c.seq)
+    source = EVENTS.join(IDS, _named("u:", "previous_id"))
+    return statement.select_from(source).where(*_seen(workspace), *own).order_by(c.timestamp, c.seq)
+
+
+def _owned() -> tuple[sa.FromClause, Expression]:
+    """Events with their owner at the time, and the number of who they belong to before anything is joined."""
+    holder = OWNERS.alias("holder")
+    number = sa.func.coalesce(EVENTS.c.strong_no, holder.c.strong_no, EVENTS.c.visitor_no)
+    return EVENTS.outerjoin(holder, held(EVENTS, holder)), number
+
+
+def _carriers(workspace: UUID) -> sa.Select[Any]:
+    source, number = _owned()
+    ids = EVENTS.c.external_ids
+    found = sa.select(ids, number.label("person_no")).select_from(source)
+    return found.where(*_seen(workspace), ids.is_not(None)).distinct()
+
+
+def _matches(workspace: UUID) -> sa.Select[Any]:
+    """E-mail matches: the event, who it belongs to, the visitor it names and everyone who ever owned that."""
+    c = EVENTS.c
+    source, number = _owned()
+    ever = OWNERS.alias("ever")
+    source = source.outerjoin(IDS, _named("v:", "web_visitor_id")).outerjoin(
+        ever, ever.c.visitor_no == IDS.c.no
+    )
+    by_mail = fn.JsonString(c.event_data, sa.literal("match_method")) == "email"
+    columns = (c.event_id, number.label("person_no"), IDS.c.no, ever.c.strong_no)
+    found = sa.select(*columns).select_from(source)
+    return found.where(*_seen(workspace), c.event_name == MATCHED, by_mail).distinct()
 
 
 def _carried(
-    cursor: duckdb.DuckDBPyConnection, workspace: UUID, named: Mapping[int, int]
+    reader: Reader, workspace: UUID, named: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
     """Who carries which external id, and how the carriers are called."""
     carriers: defaultdict[Any, set[int]] = defaultdict(set)
-    for external, own in cursor.execute(_CARRIERS, [workspace]).fetchall():
-        carriers[external["key"], external["value"]].add(named.get(own, own))
-    for event_id, own, web, owned in cursor.execute(_MATCHES, [workspace]).fetchall():
-        everyone = {named.get(one, one) for one in owned or () if one is not None} or {web}
-        carriers[event_id] |= {named.get(own, own), *(everyone - {None})}
-    persons = list(set().union(*carriers.values())) if carriers else []
-    texts = cursor.execute(
-        "SELECT no, id FROM ids WHERE list_contains($1::BIGINT[], no)", [persons]
-    ).fetchall()
-    return carriers, dict(texts)
+    for external_ids, own in reader.rows(_carriers(workspace)):
+        for external in loads(external_ids).items():
+            carriers[external].add(named.get(own, own))
+    everyone: defaultdict[Any, set[int]] = defaultdict(set)
+    for event_id, own, web, owned in reader.rows(_matches(workspace)):
+        everyone[event_id] |= {named.get(own, own)}
+        everyone[event_id] |= {named.get(owned, owned)} if owned is not None else {web} - {None}
+    for event_id, together in everyone.items():
+        carriers[event_id] |= together
+    persons = sorted(set().union(*carriers.values())) if carriers else []
+    listed = fn.Listed(IDS.c.no, sa.literal(persons, sa.ARRAY(sa.BigInteger)))
+    texts = sa.select(IDS.c.no, IDS.c.id).where(IDS.c.workspace_id == workspace, listed)
+    return carriers, dict(map(tuple, reader.rows(texts))) if persons else {}

@@ -11,8 +11,15 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import RESERVED_KEYS, RESERVED_STARTS, PropertyKey
 
-_TYPES: Final = {"VARCHAR": "string", "BOOLEAN": "boolean", "ARRAY": "array", "OBJECT": "object"}
-"""The engine's names of JSON types as the contract names them; every other one is a number."""
+_TYPES: Final = {
+    "VARCHAR": "string",
+    "STRING": "string",
+    "BOOLEAN": "boolean",
+    "BOOL": "boolean",
+    "ARRAY": "array",
+    "OBJECT": "object",
+}
+"""The engines' names of JSON types as the contract names them; every other one is a number."""
 
 
 def property_keys(
@@ -53,7 +60,7 @@ def _facts(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
         values.c.key,
         sa.func.count().label("n"),
         sa.func.count(values.c.value.distinct()).filter(known).label("different"),
-        fn.Latest(values.c.value, values.c.timestamp, values.c.seq).filter(known).label("sample"),
+        fn.Latest(values.c.value, values.c.timestamp, values.c.seq, known).label("sample"),
         fn.DistinctList(fn.JsonKind(values.c.value)).filter(known).label("kinds"),
     ).group_by(values.c.event_name, values.c.key)
 

@@ -1,25 +1,75 @@
-"""Settings in the URL of the embedded store: ``duckdb:///events.db?threads=2&memory_limit=2GB``."""
+"""Settings in the URL of each engine: ``duckdb:///events.db?threads=2&memory_limit=2GB``."""
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from service_core.plugin import AdapterSettings
 
 
-class DuckSettings(AdapterSettings):
-    """Where the file lies and what the engine may use; a misspelt parameter stops the start.
+class SqlSettings(AdapterSettings):
+    """What every engine takes; a misspelt parameter stops the start.
 
     Attributes:
-        threads: engine threads; 0 takes one per processor.
         readers: questions that run at the same time.
-        memory_limit: what the engine may keep in memory before it spills to disk.
-        checkpoint_threshold: size of the log that makes a commit tidy up.
         timeout_seconds: budget of one question.
     """
 
-    threads: Annotated[int, Field(ge=0, le=256)] = 0
     readers: Annotated[int, Field(ge=1, le=64)] = 8
+    timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
+
+
+class DuckSettings(SqlSettings):
+    """Where the file lies and what the engine may use.
+
+    Attributes:
+        threads: engine threads; 0 takes one per processor.
+        memory_limit: what the engine may keep in memory before it spills to disk.
+        checkpoint_threshold: size of the log that makes a commit tidy up.
+    """
+
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
     memory_limit: Annotated[str, Field(pattern=r"^[1-9]\d*(MB|GB)$")] = "2GB"
     checkpoint_threshold: Annotated[str, Field(pattern=r"^[1-9]\d*(MB|GB)$")] = "128MB"
-    timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
+
+
+class _ServerSettings(SqlSettings):
+    """A server and the database on it."""
+
+    @model_validator(mode="after")
+    def _names_a_database(self) -> Self:
+        if self.host is None or not self.database:
+            raise ValueError("name a server and a database, as in scheme://user:password@host:port/database")
+        return self
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return self.path.name if self.path else ""
+
+
+class PostgresSettings(_ServerSettings):
+    """Which server, and how it is reached.
+
+    Attributes:
+        sslmode: how the connection is secured, in the words of libpq.
+        schema: schema of the tables; created when it is missing.
+        connect_seconds: how long a connection may take.
+    """
+
+    sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] = "prefer"
+    schema_name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$", alias="schema")] = "public"
+    connect_seconds: Annotated[int, Field(ge=1, le=60)] = 5
+
+
+class ClickHouseSettings(_ServerSettings):
+    """Which server or cluster, and how tables are laid out on it.
+
+    Attributes:
+        cluster: name of the cluster in the server's configuration; tables are then replicated and
+            spread over its shards. Empty keeps them on the one server.
+        connect_seconds: how long a connection may take.
+    """
+
+    cluster: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]*$")] = ""
+    connect_seconds: Annotated[int, Field(ge=1, le=60)] = 5

@@ -29,8 +29,8 @@ def _for_good(scan: Scan) -> sa.Subquery:
     return _owners(scan, _FOR_GOOD, "owner")
 
 
-def _held(table: Any, holder: Any) -> Expression:
-    """The owner of a visitor that changed hands, at the moment of an event."""
+def held(table: Any, holder: Any) -> Expression:
+    """The owner of a visitor at the moment of an event."""
     at, seq = table.c.timestamp, table.c.seq
     return sa.and_(
         holder.c.visitor_no == table.c.visitor_no,
@@ -46,7 +46,7 @@ def _persons(scan: Scan) -> sa.Subquery:
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
     scan = rows.scan
-    holder = rows.join("holder", lambda: _for_a_time(scan), lambda o: _held(table, o))
+    holder = rows.join("holder", lambda: _for_a_time(scan), lambda o: held(table, o))
     owner = rows.join("owner", lambda: _for_good(scan), lambda o: o.c.visitor_no == table.c.visitor_no)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
     part = rows.join("part", lambda: _persons(scan), lambda p: p.c.no == own)
@@ -57,7 +57,7 @@ def person_of(table: Any, scan: Scan) -> tuple[sa.FromClause, Expression]:
     """A table joined to what its persons follow from, and the number of the person."""
     holder, owner, part = _for_a_time(scan), _for_good(scan), _persons(scan)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
-    source = table.outerjoin(holder, _held(table, holder))
+    source = table.outerjoin(holder, held(table, holder))
     source = source.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
     return source.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
 

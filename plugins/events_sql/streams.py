@@ -33,7 +33,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 def events(scan: Scan, limit: int, reader: Reader) -> Iterator[Batch]:
     """The newest events a scan sees, in order."""
-    reader.text("BEGIN TRANSACTION")
+    reader.session.hold()
     left = limit
     for piece in _slices(scan, reader, SLICE):
         source, where = seen(replace(scan, span=piece))
@@ -47,7 +47,7 @@ def events(scan: Scan, limit: int, reader: Reader) -> Iterator[Batch]:
 
 def persons(plan: PeoplePage, reader: Reader) -> Iterator[Sequence[Person]]:
     """The persons of a page of any length."""
-    reader.text("BEGIN TRANSACTION")
+    reader.session.hold()
     gather(plan, reader)
     for done in range(0, plan.limit, PERSONS):
         size = min(PERSONS, plan.limit - done)

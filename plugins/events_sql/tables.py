@@ -17,6 +17,11 @@ import sqlalchemy as sa
 
 from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS
 
+
+class Json(sa.Text):
+    """JSON text, or what an engine has for it."""
+
+
 _TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
     str: sa.Text,
     int: sa.BigInteger,
@@ -38,8 +43,8 @@ def plain(declared: Any) -> Any:
 
 
 def sql_type(declared: Any) -> sa.types.TypeEngine[Any]:
-    """The SQL type of a field: JSON text for anything that is not a scalar."""
-    return _TYPES.get(plain(declared), sa.Text)()
+    """The SQL type of a field: JSON for anything that is not a scalar."""
+    return _TYPES.get(plain(declared), Json)()
 
 
 _DECLARED: Final = {f.name: f.type for f in COLUMNS}
@@ -154,3 +159,14 @@ REVOKED: Final = sa.Table(
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("event_id", sa.Text),
 )
+
+BATCH: Final = sa.Table(
+    "batch",
+    sa.MetaData(),
+    sa.Column("row_no", sa.BigInteger),
+    *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
+    sa.Column("previous_id", sa.Text),
+    sa.Column("web_visitor_id", sa.Text),
+    sa.Column("carries", sa.Boolean),
+)
+"""Events on their way in: their place, their columns, and what they say about persons (`batches.said`)."""

@@ -22,7 +22,8 @@ import duckdb
 import polars as pl
 
 from hosts.worker.sheets import renderer
-from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
 from plugins.events_sql.tables import EVENTS
 from plugins.sink_local.adapter import LocalSink
@@ -86,7 +87,7 @@ def event(random: Random, number: int, seconds: float) -> Event:
 
 async def prepare(folder: Path, rows: int, days: int) -> None:
     random, seconds = Random(1), days * 86_400 / rows
-    store = DuckEvents(settings(folder))
+    store = SqlEvents(DuckDb(settings(folder)))
     await store.start()
     for first in range(0, rows, BATCH):
         await store.append([event(random, n, seconds) for n in range(first, min(first + BATCH, rows))])
@@ -115,7 +116,7 @@ class Directory:
 async def ours(folder: Path, form: Format, days: int) -> int:
     from service_core.access.workspaces import Workspaces  # noqa: PLC0415 - next to what needs it
 
-    store, sink = DuckEvents(settings(folder)), LocalSink(folder / "out")
+    store, sink = SqlEvents(DuckDb(settings(folder))), LocalSink(folder / "out")
     await store.start()
     await sink.start()
     contents = Contents(store, store, store, None, None)

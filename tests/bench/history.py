@@ -3,8 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
-from plugins.events_sql import upkeep, writing
-from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.duckdb import upkeep
+from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
+from plugins.events_sql.engine import Reader
 from plugins.events_sql.tables import EVENTS
 
 WORKSPACE = str(UUID(int=1))
@@ -95,19 +97,19 @@ INSERT INTO events BY NAME
 """
 
 
-async def build(store: DuckEvents, rows: int, end: datetime) -> None:
+async def build(store: SqlEvents, rows: int, end: datetime) -> None:
     """Write a history that ends at an instant, with its caches, sorted as `maintain` leaves it."""
-    await store._engine.write(lambda: _write(store, rows, end))
+    await store._engine.write(lambda writer: _write(writer, rows, end))
     await store.rebuild()
     months = "INSERT INTO backlog SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
-    await store._engine.write(lambda: store._write.execute(months))
-    await store._engine.write(lambda: upkeep.maintain(store._write, enough=1))
+    await store._engine.write(lambda writer: writer.text(months))
+    await store._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
 
 
-def _write(store: DuckEvents, rows: int, end: datetime) -> None:
+def _write(writer: Reader, rows: int, end: datetime) -> None:
     sessions, size = rows // PER_SESSION, 200_000
     columns = [
-        f"CAST({_COLUMNS.get(c.name, 'NULL')} AS {c.type.compile(dialect=writing.DuckDialect())}) AS {c.name}"
+        f"CAST({_COLUMNS.get(c.name, 'NULL')} AS {c.type.compile(dialect=DuckDialect())}) AS {c.name}"
         for c in EVENTS.columns
         if not c.name.endswith("_no")
     ]
@@ -122,5 +124,5 @@ def _write(store: DuckEvents, rows: int, end: datetime) -> None:
             first=first,
             last=first + size,
         )
-        store._write.execute(text)
-        store._write.execute(_NUMBER)
+        writer.text(text)
+        writer.text(_NUMBER)

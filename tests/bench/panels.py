@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hosts.composition.compose import Service, compose
-from plugins.events_sql.dialects.duckdb import DuckDialect
+from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
 from plugins.events_sql.engine import Engine
 from plugins.events_sql.statements import Statements
 from service_core.access.keys import mint_key

@@ -21,7 +21,8 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import (
     Aggregate,
@@ -57,7 +58,7 @@ class Question:
     """A question of the store, the same in hand-written SQL, and how close they have to be."""
 
     name: str
-    ask: Callable[[DuckEvents, Scan], Awaitable[Any]]
+    ask: Callable[[SqlEvents, Scan], Awaitable[Any]]
     hand: str
     target: float
     values: list[Any] = field(default_factory=list)
@@ -75,7 +76,7 @@ def buckets(days: int, unit: Unit, size: int = 1) -> Buckets:
     return Buckets(unit, starts, starts[-1] + timedelta(days=size))
 
 
-def aggregate(*measures: Any, **fields: Any) -> Callable[[DuckEvents, Scan], Awaitable[Any]]:
+def aggregate(*measures: Any, **fields: Any) -> Callable[[SqlEvents, Scan], Awaitable[Any]]:
     """A question of totals, a series or a breakdown."""
     return lambda store, of: store.aggregate(Aggregate(of, measures, **fields))
 
@@ -233,10 +234,10 @@ def attribution(where: str) -> str:
     """
 
 
-async def compare(store: DuckEvents, days: int, rounds: int, console: Console) -> None:
+async def compare(store: SqlEvents, days: int, rounds: int, console: Console) -> None:
     """Ask every question in rounds, and show the medians."""
     table = Table("question", "store ms", "hand ms", "ratio", "target", title=f"last {days} days")
-    hand = store._engine.cursor()
+    hand = store.backend.session().cursor
     of = scan(days)
     for question in questions(days):
         mine, theirs = [], []
@@ -258,9 +259,8 @@ async def compare(store: DuckEvents, days: int, rounds: int, console: Console) -
 
 async def main(rows: int, path: Path, rounds: int, *, fresh: bool) -> None:
     """Build what is missing, and compare."""
-    store = DuckEvents(
-        DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
-    )
+    settings = DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600)
+    store = SqlEvents(DuckDb(settings))
     await store.start()
     console = Console()
     if fresh:

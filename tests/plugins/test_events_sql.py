@@ -13,8 +13,9 @@ from random import Random
 
 import pytest
 
-from plugins.events_sql import upkeep
-from plugins.events_sql.adapter import DuckEvents
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.duckdb import upkeep
+from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
 from service_core.extension import load
 from service_core.insight.measures import Predicate, count
@@ -36,20 +37,20 @@ async def store(tmp_path: Path):
     await store.aclose()
 
 
-async def contents(store: DuckEvents) -> dict[str, list[tuple]]:
+async def contents(store: SqlEvents) -> dict[str, list[tuple]]:
     return {
         table: await store._engine.read(lambda reader, table=table: reader.text(f"FROM {table} ORDER BY ALL"))
         for table in CACHES
     }
 
 
-async def stored(store: DuckEvents, story: Story) -> int:
+async def stored(store: SqlEvents, story: Story) -> int:
     plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
     return (await store.aggregate(plan)).rows[0][0]
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: DuckEvents, seed: int) -> None:
+async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEvents, seed: int) -> None:
     random = Random(seed)
     events = list(world(random, 120).story.events)
     random.shuffle(events)
@@ -62,7 +63,7 @@ async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: DuckEvents, see
     assert await contents(store) == kept
 
 
-async def test_a_batch_sent_again_adds_nothing(store: DuckEvents) -> None:
+async def test_a_batch_sent_again_adds_nothing(store: SqlEvents) -> None:
     story = world(Random(7)).story
     assert await store.append(story.events) == len(story.events)
     before = await contents(store)
@@ -71,18 +72,18 @@ async def test_a_batch_sent_again_adds_nothing(store: DuckEvents) -> None:
     assert await stored(store, story) == len(story.events)
 
 
-async def test_a_batch_may_hold_an_event_twice(store: DuckEvents) -> None:
+async def test_a_batch_may_hold_an_event_twice(store: SqlEvents) -> None:
     story = Story()
     story.happens("page_view", at="2026-03-02", visitor="A1")
     assert await store.append([*story.events, *story.events]) == 1
 
 
-async def test_sorting_a_month_changes_no_answer(store: DuckEvents) -> None:
+async def test_sorting_a_month_changes_no_answer(store: SqlEvents) -> None:
     story = world(Random(11), 200).story
     await store.append(story.events)
     page = EventPage(story.scan(SPAN, include_bots=True), 1000)
     before = await contents(store), await store.page(page)
-    await store._engine.write(lambda: upkeep.maintain(store._write, enough=1))
+    await store._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
     assert (await contents(store), await store.page(page)) == before
     places = "SELECT workspace_id, timestamp FROM events ORDER BY rowid"
     rows = await store._engine.read(lambda reader: reader.text(places))
@@ -120,7 +121,9 @@ SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE hash(a.ra
 
 
 async def test_a_question_past_its_budget_is_stopped_in_the_engine(tmp_path: Path) -> None:
-    store = DuckEvents(DuckSettings(url="duckdb://", path=tmp_path / "e.db", timeout_seconds=0.2, readers=1))
+    store = SqlEvents(
+        DuckDb(DuckSettings(url="duckdb://", path=tmp_path / "e.db", timeout_seconds=0.2, readers=1))
+    )
     await store.start()
     with pytest.raises(QueryTimeout):
         await store._engine.read(lambda reader: reader.text(SLOW))
@@ -129,7 +132,7 @@ async def test_a_question_past_its_budget_is_stopped_in_the_engine(tmp_path: Pat
 
 
 async def test_a_caller_that_goes_away_frees_its_thread(tmp_path: Path) -> None:
-    store = DuckEvents(DuckSettings(url="duckdb://", path=tmp_path / "e.db", readers=1))
+    store = SqlEvents(DuckDb(DuckSettings(url="duckdb://", path=tmp_path / "e.db", readers=1)))
     await store.start()
     asked = asyncio.ensure_future(store._engine.read(lambda reader: reader.text(SLOW)))
     await asyncio.sleep(0.05)
@@ -140,7 +143,7 @@ async def test_a_caller_that_goes_away_frees_its_thread(tmp_path: Path) -> None:
     await store.aclose()
 
 
-async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(store: DuckEvents) -> None:
+async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(store: SqlEvents) -> None:
     story = world(Random(17)).story
     heavy = [asyncio.ensure_future(store._engine.read(lambda reader: reader.text(SLOW))) for _ in range(3)]
     assert await asyncio.wait_for(store.append(story.events), 10) == len(story.events)
@@ -150,7 +153,7 @@ async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(store: 
     await asyncio.gather(*heavy, return_exceptions=True)
 
 
-async def test_filter_values_never_reach_the_text_of_a_statement(store: DuckEvents) -> None:
+async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEvents) -> None:
     story = Story()
     story.happens("page_view", at="2026-03-02", visitor="A1", page_path="/it's")
     await store.append(story.events)

@@ -1,1 +1,1 @@
-"""One module per engine: how statements are spelled, and how the engine is opened and written."""
+"""One package per engine: how statements are spelled, and how the engine is opened, written and tidied."""

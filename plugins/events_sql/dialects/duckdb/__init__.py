@@ -1,0 +1,1 @@
+"""DuckDB, embedded: one file, owned by one process."""

@@ -1,0 +1,161 @@
+"""One open DuckDB file: a cursor per question; appends are one transaction each."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import duckdb
+from sqlalchemy.schema import CreateTable
+
+from plugins.events_sql import writing
+from plugins.events_sql.dialects.duckdb import upkeep
+from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.settings import DuckSettings
+from plugins.events_sql.statements import Values
+from plugins.events_sql.tables import META
+from service_core.plugin import Event, StartupError, StoreUnavailable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STORAGE: Final = "v2.0.0"
+_BATCH: Final = (
+    "CREATE OR REPLACE TEMP VIEW batch AS"
+    " SELECT * REPLACE (CAST(workspace_id AS UUID) AS workspace_id) FROM arriving"
+)
+
+
+class Stream:
+    """A data frame as an Arrow stream: all the engine needs to scan it by name, without pyarrow."""
+
+    def __init__(self, frame: "pl.DataFrame") -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+class DuckSession:
+    """A cursor on the file."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self.cursor = cursor
+
+    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+        """Run a statement; every row of its answer."""
+        return self.cursor.execute(text, values).fetchall()
+
+    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+        """Run a statement; its answer is taken over without a copy per value."""
+        import polars as pl  # noqa: PLC0415 - only files are written from frames
+
+        return pl.DataFrame(self.cursor.sql(text, params=values))
+
+    def keep(self, name: str, text: str, values: Values) -> None:
+        """Keep an answer as a temporary table."""
+        self.cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
+
+    def hold(self) -> None:
+        """See one state until the session is closed."""
+        self.cursor.execute("BEGIN TRANSACTION")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what the block wrote, or nothing of it when it fails.
+
+        A commit that fails has ended its transaction itself; what failed is told, not the roll-back.
+        """
+        self.cursor.execute("BEGIN")
+        try:
+            yield
+            self.cursor.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self.cursor.execute("ROLLBACK")
+            raise
+
+    def load(self, events: Sequence[Event]) -> None:
+        """Make a batch readable, through Arrow."""
+        from plugins.events_sql.batches import columns  # noqa: PLC0415 - loads the data frame library
+
+        self.cursor.register("arriving", Stream(columns(events)))
+        self.cursor.execute(_BATCH)
+
+    def stop(self) -> None:
+        """Interrupt what runs now."""
+        with contextlib.suppress(duckdb.Error):
+            self.cursor.interrupt()
+
+    def close(self) -> None:
+        """Close the cursor."""
+        self.cursor.close()
+
+
+class DuckDb:
+    """The file.
+
+    Args:
+        settings: where it lies and what the engine may use.
+    """
+
+    stopped = (duckdb.InterruptException,)
+    faults = (duckdb.Error,)
+
+    def __init__(self, settings: DuckSettings) -> None:
+        self.settings = settings
+        self.dialect = DuckDialect()
+        self._path = settings.path
+        self._options: dict[str, Any] = {
+            "memory_limit": settings.memory_limit,
+            "checkpoint_threshold": settings.checkpoint_threshold,
+            "storage_compatibility_version": STORAGE,
+        }
+        if settings.threads:
+            self._options["threads"] = settings.threads
+        self._root: duckdb.DuckDBPyConnection | None = None
+
+    def open(self) -> None:
+        """Open or create the file, and create the tables that are missing.
+
+        Raises:
+            StartupError: another process owns the file, or it cannot be read.
+        """
+        try:
+            self._root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
+            self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+            for sequence in ("id_no", "session_no"):
+                self._root.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
+            for table in META.sorted_tables:
+                self._root.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=self.dialect)))
+        except duckdb.Error as fault:
+            raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
+
+    def session(self, budget: float | None = None) -> DuckSession:  # noqa: ARG002 - who asks interrupts
+        """A cursor of its own."""
+        if self._root is None:
+            raise StoreUnavailable
+        return DuckSession(self._root.cursor())
+
+    def append(self, writer: Reader, events: Sequence[Event]) -> int:
+        """Store what is new of a batch; months remember how many rows came unsorted."""
+        return writing.append(writer, events, upkeep.note)
+
+    def revoke(self, writer: Reader, workspace_id: UUID, event_id: str) -> None:
+        """Remove the links an event made."""
+        writing.revoke(writer, workspace_id, event_id)
+
+    def rebuild(self, writer: Reader) -> None:
+        """Compute every derived table anew."""
+        writing.rebuild(writer)
+
+    def maintain(self, writer: Reader) -> None:
+        """Sort what arrived unsorted, and fold the log into the file."""
+        upkeep.maintain(writer)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._root is not None:
+            self._root.close()
+            self._root = None

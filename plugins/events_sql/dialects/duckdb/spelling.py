@@ -1,0 +1,82 @@
+"""DuckDB's spelling of the constructs, as a compile-only dialect: no driver, no pool."""
+
+from typing import Any, Final
+
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from plugins.events_sql import functions as fn
+
+_POSITION: Final = "(epoch_us({})::HUGEINT * 9223372036854775808 + {})"
+
+
+class DuckDialect(PGDialect):
+    """PostgreSQL's grammar is DuckDB's; numbers and functions differ."""
+
+    name = "duckdb"
+    supports_statement_cache = True
+    div_is_floordiv = False
+
+    def __init__(self) -> None:
+        super().__init__(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+@compiles(fn.Path, DuckDialect.name)
+def _pointer(element: fn.Path, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(next(iter(element.clauses)), **options)
+
+
+def _latest(value: str, at: str, seq: str, *met: str) -> str:
+    found = f"arg_max({value}, {_POSITION.format(at, seq)})"
+    return f"{found} FILTER (WHERE {met[0]})" if met else found
+
+
+def _overlaps(first: str, *others: str) -> str:
+    return f"list_has_any({first}, [{', '.join(others)}])"
+
+
+fn.spell(
+    DuckDialect.name,
+    {
+        fn.Micros: "epoch_us({})",
+        fn.Quotient: "(({}) // ({}))",
+        fn.Whole: "CAST(coalesce({}, 0) AS BIGINT)",
+        fn.Huge: "CAST({} AS HUGEINT)",
+        fn.Rounded: "round({}, 6)",
+        fn.Position: _POSITION,
+        fn.JsonSet: "json_extract_string({}, {})",
+        fn.JsonScalar: (
+            "CASE WHEN json_type({0}, {1}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({0}, {1}) END"
+        ),
+        fn.JsonIsBoolean: "(json_type({0}, {1}) = 'BOOLEAN')",
+        fn.JsonString: (
+            "CASE WHEN json_type({0}, '$.' || {1}) = 'VARCHAR' THEN json_extract_string({0}, '$.' || {1}) END"
+        ),
+        fn.SaidMail: (
+            "coalesce(CASE WHEN json_type({0}, '$.traits.email') <> 'NULL' THEN json_extract({0}, '$.traits.email') END,"
+            " CASE WHEN json_type({0}, '$.email') <> 'NULL' THEN json_extract({0}, '$.email') END)"
+        ),
+        fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
+        fn.JsonKeys: "unnest(json_keys({}))",
+        fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
+        fn.JsonKind: "json_type({})",
+        fn.Row: lambda *texts: f"[{', '.join(texts)}]",
+        fn.Only: "({})[1]",
+        fn.At: "({})[{}]",
+        fn.Each: "unnest({})",
+        fn.Listed: "list_contains({1}, {0})",
+        fn.Overlaps: _overlaps,
+        fn.SortedUnion: "list_sort(list_distinct(list_concat({}, {})))",
+        fn.Latest: _latest,
+        fn.Earliest: f"arg_min({{0}}, {_POSITION.format('{1}', '{2}')})",
+        fn.InOrder: "list({} ORDER BY {}, {})",
+        fn.DistinctList: "list(DISTINCT {})",
+        fn.SortedList: "coalesce(list_sort(list(DISTINCT {}) FILTER (WHERE {})), [])",
+        fn.Median: "median({}) FILTER (WHERE {})",
+        fn.Spelled: "CASE WHEN regexp_full_match({0}, {1}) THEN TRY_CAST({0} AS DOUBLE) END",
+        fn.Has: "contains({}, {})",
+        fn.Starts: "starts_with({}, {})",
+        fn.Ends: "suffix({}, {})",
+    },
+)
