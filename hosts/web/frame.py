@@ -210,7 +210,9 @@ class Page:
     Attributes:
         route: method and path below the application's address.
         show: takes the frame and the parameters of the path.
+        for_anybody: it tells nobody from anybody else: no cookie is read or set.
     """
 
     route: str
     show: Callable[..., Awaitable[Response]]
+    for_anybody: bool = False

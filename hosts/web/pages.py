@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import partial, update_wrapper
 from importlib.resources import files
 from typing import Final
@@ -12,7 +12,19 @@ from werkzeug.exceptions import HTTPException
 
 from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
-from hosts.web import approve, audit, connections, consent, keys, members, people, scripts, sign_in, signup
+from hosts.web import (
+    approve,
+    audit,
+    connections,
+    consent,
+    keys,
+    members,
+    people,
+    scripts,
+    share,
+    sign_in,
+    signup,
+)
 from hosts.web.frame import Frame, Page, SignInNeeded
 from hosts.web.safety import HEADERS
 from service_core.kernel.errors import Refusal
@@ -40,6 +52,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *scripts.PAGES,
     *audit.PAGES,
     *signup.PAGES,
+    *share.PAGES,
 )
 
 
@@ -73,10 +86,12 @@ def _add_assets(blueprint: Blueprint) -> None:
         return Response(body, 200, known, mimetype=_TYPES[name.rpartition(".")[2]])
 
 
-def _add_pages(blueprint: Blueprint, frame: Frame, shown: Iterable[Page]) -> None:
+def _add_pages(blueprint: Blueprint, frame: Frame, shown: Sequence[Page]) -> None:
+    nameless = {"web.asset", *(f"web.{page.route}" for page in shown if page.for_anybody)}
+
     @blueprint.before_request
     async def receive() -> None:
-        if request.endpoint != "web.asset":
+        if request.endpoint not in nameless:
             await frame.receive()
 
     for page in shown:

@@ -34,6 +34,17 @@ def headers(form_target: str | None = None) -> dict[str, str]:
     return HEADERS | {"Content-Security-Policy": _POLICY.format(form=form), "Cache-Control": "no-store"}
 
 
+PUBLIC_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src data:; form-action 'none'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+"""Headers of a page that anybody may open: it runs no script at all, and where it leads nobody learns its address."""
+
+
 def form_token(secret: str) -> str:
     """What every form of a browser holds: it follows from the browser's cookie and does not tell it."""
     return base64url(hmac.digest(secret.encode(), b"touchpoint form", "sha256"))

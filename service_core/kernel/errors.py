@@ -138,6 +138,12 @@ class Conflict(Refusal):
     status = 409
 
 
+class Gone(Refusal):
+    """What stood here was withdrawn, or its time is over."""
+
+    status = 410
+
+
 class TooLarge(Refusal):
     """The body is over the limit."""
 

@@ -29,3 +29,11 @@ class Analysis(Resource):
 def embedded(body_md: str) -> Iterator[str]:
     """What the lines ``::report[<report_id>]`` of a body name, in order."""
     return (match.group(1).strip() for match in _EMBED.finditer(body_md))
+
+
+def pieces(body_md: str) -> Iterator[tuple[str, str | None]]:
+    """The body in pieces: a text, and what the line after it embeds; None after the last text."""
+    texts = iter(_EMBED.split(body_md))
+    for text in texts:
+        name = next(texts, None)
+        yield text, None if name is None else name.strip()

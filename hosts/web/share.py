@@ -1,0 +1,129 @@
+"""Public pages of reports, dashboards and analyses: read-only, for whoever has the address (contract 5.8)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import UUID
+
+from markupsafe import Markup
+from quart import Response, request
+
+from hosts.web.cards.card import Card, Setting, message
+from hosts.web.cards.reports import report_card
+from hosts.web.charts.days import span
+from hosts.web.frame import Frame, Page
+from hosts.web.prose import prose
+from hosts.web.safety import PUBLIC_HEADERS
+from service_core.access.model import Workspace
+from service_core.insight.catalog import Catalog
+from service_core.kernel.errors import NotFound, Refusal
+from service_core.workspace.analyses.model import pieces
+from service_core.workspace.analyses.run import AnalysisRun
+from service_core.workspace.cards import Outcome
+from service_core.workspace.dashboards.run import DashboardRun
+from service_core.workspace.reports.answers import ReportRun
+from service_core.workspace.share_links.answers import Found, PublicAnswers
+from service_core.workspace.share_links.gate import Gate, Publication, Visitors
+
+_WITHOUT_RESULT: Final = {
+    "timeout": "This took too long to find out. Open the page again in a minute.",
+    "missing": "This report was deleted.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the template shows.
+
+    Attributes:
+        workspace: whose page it is, if it says so.
+        range: what all cards cover, in words.
+        cards: of a report or a dashboard.
+        parts: of an analysis: a text and the card below it.
+    """
+
+    title: str
+    workspace: str | None
+    range: str | None = None
+    cards: Sequence[Card] = ()
+    parts: Sequence[tuple[Markup, Card | None]] = ()
+
+
+async def shared(frame: Frame, token: str) -> Response:
+    """The page of a token."""
+    gate = frame.part(Gate)
+    try:
+        await gate.admit(frame.network)
+        publication = await gate.find(token)
+        shown = await _shown(frame, publication)
+    except Refusal as refusal:
+        answer = await _closed(frame, refusal)
+    else:
+        answer = await frame.page("share.html", shown=shown)
+        if request.method == "GET":
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            await frame.part(Visitors).looked(publication.link, headers)
+    answer.headers.update(PUBLIC_HEADERS)
+    return answer
+
+
+async def _closed(frame: Frame, refusal: Refusal) -> Response:
+    said = "There is no such page" if isinstance(refusal, NotFound) else refusal.message
+    answer = await frame.page("share_closed.html", refusal.status, message=said)
+    answer.headers.update(refusal.headers)
+    return answer
+
+
+async def _shown(frame: Frame, publication: Publication) -> Shown:
+    found = await frame.part(PublicAnswers).of(publication)
+    workspace, link = publication.workspace, publication.link
+    setting = setting_of(frame.part(Catalog), workspace)
+    shown = Shown(publication.subject.name, workspace.name if link.show_workspace_name else None)
+    run = found.run
+    if run is None:
+        return replace(shown, cards=[message(shown.title, f"{found.wrong}.", "lg")])
+    if isinstance(run, AnalysisRun):
+        return replace(shown, parts=await asyncio.to_thread(_parts, run, found, setting))
+    covered = f"{span(run.range.from_, run.range.to, setting.zone)}, {workspace.timezone}"
+    if isinstance(run, ReportRun):
+        card = report_card(_json(run), found.charts.get(run.report.id), setting, "lg")
+        return replace(shown, range=covered, cards=[card])
+    return replace(shown, range=covered, cards=_board(run, found, setting))
+
+
+def setting_of(catalog: Catalog, workspace: Workspace) -> Setting:
+    """What answers of a workspace do not say themselves."""
+    dimensions = {one.id: one.label for one in catalog.dimensions.values()}
+    metrics = {one.id: one.label for one in catalog.metrics.values()}
+    return Setting(workspace.zone, workspace.currency, dimensions | metrics)
+
+
+def _board(run: DashboardRun, found: Found, setting: Setting) -> list[Card]:
+    return [_card(card, card.size, found, setting) for card in run.cards]
+
+
+def _parts(run: AnalysisRun, found: Found, setting: Setting) -> list[tuple[Markup, Card | None]]:
+    """The body with cards in the place of the lines that embed reports."""
+    cards: Mapping[UUID, Card] = {
+        outcome.report_id: _card(outcome, "lg", found, setting) for outcome in run.embeds
+    }
+    return [
+        (prose(text), None if name is None else cards.get(UUID(name))) for text, name in pieces(run.body_md)
+    ]
+
+
+def _card(outcome: Outcome, size: str, found: Found, setting: Setting) -> Card:
+    if outcome.result is None:
+        why = outcome.error.error + "." if outcome.error else _WITHOUT_RESULT[outcome.status]
+        return message("A report", why, size)
+    card = report_card(_json(outcome.result), found.charts.get(outcome.report_id), setting, size)
+    cut = ("Further rows are left out.",) if outcome.truncated else ()
+    return replace(card, notes=(*card.notes, *cut))
+
+
+def _json(run: ReportRun) -> dict[str, Any]:
+    return run.model_dump(mode="json", by_alias=True)
+
+
+PAGES: Final = (Page("GET /share/<token>", shared, for_anybody=True),)
