@@ -13,6 +13,7 @@ from hosts.composition.access import access_parts
 from hosts.composition.binding import bind
 from hosts.composition.codec import CODEC
 from hosts.composition.ports import Ports, running
+from hosts.composition.sharing import sharing_parts
 from service_core import builtin
 from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
@@ -140,8 +141,10 @@ def _offers(
         (EventSource(ports.events, ports.events, ports.queue, models), *absent(ports.workspace)),
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
+    cards = CardRuns(reports, alarm)
     return {
         **ports.by_type(),
+        **sharing_parts(ports, cards),
         Clock: ports.clock,
         Settings: settings,
         Workspaces: Workspaces(ports.workspace),
@@ -152,7 +155,7 @@ def _offers(
         Models: models,
         Questions: questions,
         ReportRuns: reports,
-        CardRuns: CardRuns(reports, alarm),
+        CardRuns: cards,
         Resolver: Resolver(
             ports.events,
             ports.events,
