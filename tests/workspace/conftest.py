@@ -1,5 +1,6 @@
 """A deployment with a link domain, asked through its door."""
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
@@ -31,11 +32,13 @@ class Answered:
 class Office:
     """Programs of two workspaces with keys of several scopes."""
 
-    def __init__(self, folder, **sections):
+    def __init__(self, folder, *, alarm=asyncio.sleep, **sections):
         self.now = NOW
         settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
         settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
-        self.service = compose(Settings.model_validate(settings), folder, clock=lambda: self.now)
+        self.service = compose(
+            Settings.model_validate(settings), folder, clock=lambda: self.now, alarm=alarm
+        )
         self.keys, self.workspaces = {}, {}
 
     async def open(self):
