@@ -33,7 +33,7 @@ def unprocessable(
             refusal.message,
             refusal.code if refusal.code in kept else otherwise,
             field=where if is_field or not refusal.field else f"{where}.{refusal.field}",
-            hint=refusal.hint or f"As a request it is refused with the code {refusal.code}.",
+            hint=refusal.hint or f"A read refuses it with the code {refusal.code}.",
         ) from None
 
 
