@@ -19,7 +19,7 @@ from service_core.insight.metrics import METRICS
 from service_core.insight.people import operations as people
 from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
-from service_core.workspace import search
+from service_core.workspace import onboarding, search
 from service_core.workspace.analyses import operations as analyses
 from service_core.workspace.dashboards import operations as dashboards
 from service_core.workspace.links import operations as links
@@ -44,6 +44,7 @@ def operations() -> Iterable[Operation]:
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,
+        *onboarding.OPERATIONS,
         *search.OPERATIONS,
         *rules.OPERATIONS,
         *links.OPERATIONS,

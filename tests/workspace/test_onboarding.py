@@ -1,0 +1,184 @@
+"""`GET /onboarding` and the limits of `GET /usage` (contract 3.16, semantics 21) through the door."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from service_core.access.plans import Plan
+from service_core.insight import usage
+from service_core.insight.connections.model import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.insight.ports import StoreUnavailable
+from service_core.testing.story import Story
+
+STEPS = [
+    "Install the tracking script or send a server event.",
+    "Identify your users.",
+    "Connect an ad platform.",
+    "Connect a revenue provider.",
+    "Create a conversion rule.",
+    "Create a trackable link.",
+]
+
+
+class Setup:
+    """A workspace that is set up step by step."""
+
+    def __init__(self, office):
+        self.office = office
+        self.workspace = office.workspaces["shop"]
+        self.store = office.service.ports.workspace
+        self.story = Story(self.workspace.id)
+
+    async def happens(self, name, *, ago=timedelta(), **columns):
+        event = self.story.happens(name, at=self.office.now - ago, visitor="v", **columns)
+        await self.office.service.ports.events.append([event])
+        return event
+
+    async def connects(self, provider, kind, *accounts, **fields):
+        standing = {"status": ConnectionStatus.CONNECTED, "created_at": self.office.now, **fields}
+        await self.store.save_connection(
+            Connection(self.workspace.id, provider, kind, accounts=accounts, **standing)
+        )
+
+    async def asks(self, path="/onboarding"):
+        answer = await self.office.ask("GET", path)
+        assert answer.status == 200, answer.json
+        return answer.json
+
+    async def steps(self):
+        return (await self.asks())["next_steps"]
+
+
+@pytest.fixture
+def setup(office):
+    return Setup(office)
+
+
+async def test_a_new_workspace_has_everything_before_it(setup):
+    created = setup.workspace
+    assert await setup.asks() == {
+        "workspace": {
+            "id": created.public_id,
+            "name": "shop",
+            "created": True,
+            "created_at": "2026-07-08T15:00:00.000Z",
+            "active": True,
+            "plan": "unlimited",
+        },
+        "tracking": {
+            "first_event_seen_at": None,
+            "last_event_seen_at": None,
+            "sdk_detected": [],
+            "events_last_30d": 0,
+        },
+        "connections": [],
+        "next_steps": STEPS,
+        "complete": True,
+    }
+
+
+async def test_steps_fall_away_one_by_one_in_their_order(setup):
+    left = list(STEPS)
+    await setup.happens("page_view", source="web")
+    assert await setup.steps() == left[1:]
+    await setup.happens("purchase", user_id="u1")
+    assert await setup.steps() == left[2:]
+    await setup.connects("meta", ProviderKind.ADS, ConnectedAccount("act_1", None, (Asset("1234"),)))
+    assert await setup.steps() == left[3:]
+    await setup.connects("stripe", ProviderKind.REVENUE)
+    assert await setup.steps() == left[4:]
+    rule = {"name": "R", "trigger_event": "purchase", "platform": "meta", "platform_event": "Purchase"}
+    assert (await setup.office.ask("POST", "/rules", {"rule": rule})).status == 200
+    assert await setup.steps() == left[5:]
+    await setup.office.link()
+    assert await setup.steps() == ["Nothing outstanding."]
+
+
+async def test_every_integration_is_listed_and_a_broken_one_is_not_done(setup):
+    synced = setup.office.now
+    await setup.connects(
+        "meta",
+        ProviderKind.ADS,
+        status=ConnectionStatus.ERROR,
+        error="token expired",
+        last_synced_at=synced,
+    )
+    await setup.connects("stripe", ProviderKind.REVENUE, error="an old complaint")
+    answer = await setup.asks()
+    assert answer["connections"] == [
+        {
+            "platform": "meta",
+            "status": "error",
+            "error": "token expired",
+            "last_synced_at": "2026-07-08T15:00:00.000Z",
+        },
+        {"platform": "stripe", "status": "connected", "error": None, "last_synced_at": None},
+    ]
+    assert "Connect an ad platform." in answer["next_steps"]
+    assert "Connect a revenue provider." not in answer["next_steps"]
+
+
+async def test_senders_are_named_by_what_delivered_most_events_of_the_last_30_days(setup):
+    first = await setup.happens("page_view", source="web", ago=timedelta(days=90))
+    for source, library, times in (
+        ("web", "browser", 2),
+        ("browser", "http", 1),
+        ("mobile_app", "touchpoint-ios", 2),
+        ("api", "http", 1),
+        ("stripe", "http", 1),
+    ):
+        for _ in range(times):
+            await setup.happens("seen", source=source, sdk_name=library)
+    await setup.happens("seen", source="api", sdk_name="old", ago=timedelta(days=40))
+    tracking = (await setup.asks())["tracking"]
+    assert tracking["sdk_detected"] == ["web", "touchpoint-ios", "http", "stripe"]
+    assert tracking["events_last_30d"] == 7
+    assert tracking["first_event_seen_at"] == first.timestamp.isoformat(timespec="milliseconds").replace(
+        "+00:00", "Z"
+    )
+    assert tracking["last_event_seen_at"] == "2026-07-08T15:00:00.000Z"
+
+
+async def test_users_identified_long_ago_are_identified(setup):
+    await setup.happens("signup", user_id="u1", ago=timedelta(days=200))
+    await setup.happens("page_view")
+    assert STEPS[1] not in await setup.steps()
+
+
+async def test_connections_that_cannot_be_read_make_it_incomplete_and_events_an_error(setup, monkeypatch):
+    async def down(*_):
+        raise StoreUnavailable
+
+    await setup.connects("stripe", ProviderKind.REVENUE)
+    monkeypatch.setattr(setup.store, "connections", down)
+    answer = await setup.asks()
+    assert (answer["complete"], answer["connections"]) == (False, [])
+    assert answer["next_steps"] == STEPS
+    monkeypatch.setattr(setup.office.service.ports.events, "bounds", down)
+    refused = await setup.office.ask("GET", "/onboarding")
+    assert (refused.status, refused.json["code"]) == (503, "data_unverified")
+
+
+async def test_a_workspace_whose_subscription_ended_is_told_so(setup):
+    await setup.store.save_workspace(replace(setup.workspace, active=False, plan="growth"))
+    workspace = (await setup.asks())["workspace"]
+    assert (workspace["active"], workspace["plan"]) == (False, "growth")
+
+
+async def test_above_its_limits_a_workspace_sees_by_how_much_and_nothing_is_refused(setup, monkeypatch):
+    monkeypatch.setattr(usage, "PLANS", {"tiny": Plan("tiny", 2, 1, 100)})
+    await setup.store.save_workspace(replace(setup.workspace, plan="tiny"))
+    for _ in range(3):
+        await setup.happens("purchase")
+    answer = await setup.asks("/usage")
+    assert (answer["events_used"], answer["events_limit"]) == (3, 2)
+    assert (answer["postbacks_used"], answer["postbacks_limit"]) == (0, 1)
+    await setup.happens("purchase")
+    assert (await setup.asks("/usage"))["events_used"] == 4
