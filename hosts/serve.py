@@ -1,40 +1,45 @@
 """``touchpoint serve``: the API, the ingest host, the consumer and the periodic tasks, as one command.
 
-Two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store.
+By itself it is two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store.
+With a role or several workers it is a supervisor (`hosts.roles.supervise`).
 """
 
 import asyncio
 import socket
 import sys
 from pathlib import Path
-from typing import Final
 
-import structlog
-
-from hosts.composition.compose import compose
+from hosts import monitoring
+from hosts.backup.control import answering
+from hosts.backup.stillness import Stillness
+from hosts.children import keep
+from hosts.composition.compose import Service, compose, installed
 from hosts.composition.load import load_settings
-from hosts.http.app import api_app
-from hosts.ingest.address import ClientAddress
+from hosts.composition.wrapping import wrapped
 from hosts.ingest.child import IngestChild
 from hosts.logs import write_logs
-from hosts.oauth.app import oauth
+from hosts.monitoring.canary import Canary
 from hosts.ownership import consumer_of
+from hosts.roles.model import Role
+from hosts.roles.site import site
+from hosts.roles.supervise import Doors, processes_of, supervise
+from hosts.roles.work import consuming, exporting, scheduled
 from hosts.serving import address_of, bind, serve, stop_on_signals
 from hosts.serving import run as run_loop
-from hosts.web.pages import pages
-from hosts.worker.consumer import consume, pipeline_of
-from hosts.worker.exports import KEEP_SECONDS, exporter_of, keep
-from hosts.worker.periodic import every
+from hosts.worker.exports import exporter_of
+from service_core.gateway.readiness import Readiness
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server, Settings
 
-MAINTAIN_SECONDS: Final = 60
-
-_log = structlog.get_logger("touchpoint.serve")
-
 
 def run(
-    config: Path, *, api: str | None = None, ingest: str | None = None, server: Server | None = None
+    config: Path,
+    *,
+    api: str | None = None,
+    ingest: str | None = None,
+    server: Server | None = None,
+    role: Role | None = None,
+    workers: int = 1,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun.
 
@@ -42,6 +47,8 @@ def run(
         config: the settings file.
         api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
+        role: run this role alone; None for everything.
+        workers: processes of each role that may have several.
 
     Raises:
         StartupError: the deployment cannot start; the message says what to change.
@@ -49,6 +56,16 @@ def run(
     write_logs()
     file = config.absolute()
     settings = load_settings(file)
+    if role is None and workers == 1:
+        _run_alone(settings, file, api, ingest, server)
+        return
+    doors = Doors(api or settings.http.api, ingest or settings.http.ingest)
+    supervise(file, settings, processes_of(role, workers), doors, server)
+
+
+def _run_alone(
+    settings: Settings, file: Path, api: str | None, ingest: str | None, server: Server | None
+) -> None:
     with consumer_of(file.parent) as alone:
         if not alone:
             raise StartupError(f"Another process serves {file.parent}. Stop it, or choose another folder.")
@@ -63,42 +80,48 @@ async def _serve(
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    # The ingest host comes up while this process still loads what answers questions.
-    starting = asyncio.create_task(IngestChild.start(file, listen=ingest, server=server))
-    try:
-        service = await asyncio.to_thread(compose, settings, file.parent)
-    except BaseException:
-        starting.cancel()  # the process ends with this one
-        raise
-    async with service:
-        child = await starting
-        _announce(listener, child)
-        addresses = ClientAddress(service.settings.ingest.trusted_proxies)
-        shown = [pages(service, addresses), oauth(service, addresses)]
-        app = api_app(service.dispatch, addresses=addresses, pages=shown)
-        exporter = exporter_of(service.ports, service.registry)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_keep(child, file, server, stop))
-            tasks.create_task(consume(pipeline_of(service.ports, service.settings.ingest), stop))
-            tasks.create_task(every(MAINTAIN_SECONDS, service.ports.events.maintain, stop))
-            tasks.create_task(every(KEEP_SECONDS, lambda: keep(exporter, service.ports), stop))
-            tasks.create_task(service.ports.jobs.work_here(exporter.run_next, stop))
-            tasks.create_task(serve(app, listener, server, stop))
+    async with monitoring.shown(settings.monitoring.listen, stop):
+        # The ingest host comes up while this process still loads what answers questions.
+        starting = asyncio.create_task(IngestChild.start(file, listen=ingest, server=server))
+        stillness, canary = Stillness(), Canary()
+        try:
+            service = await asyncio.to_thread(_composed, settings, file.parent, stillness, canary)
+        except BaseException:
+            starting.cancel()  # the process ends with this one
+            raise
+        async with service:
+            child = await starting
+
+            async def again() -> IngestChild:
+                return await IngestChild.start(file, listen=child.address, server=server)
+
+            _announce(listener, child)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(
+                    keep(child, again, stop, lambda ended: monitoring.forget(ended.process.pid))
+                )
+                _begin(tasks, service, canary, stop)
+                tasks.create_task(answering(file.parent, stillness, stop))
+                app = monitoring.counted(site(service), Role.API, service.place)
+                tasks.create_task(serve(app, listener, server, stop))
 
 
-async def _keep(child: IngestChild, file: Path, server: Server, stop: asyncio.Event) -> None:
-    """Keep the ingest host running at its address until ``stop`` is set; then let it finish."""
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        while not stop.is_set():
-            ended = asyncio.create_task(child.ended())
-            await asyncio.wait([ended, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if ended.done() and not stop.is_set():
-                _log.error("the ingest host ended and is started again", code=ended.result())
-                child = await IngestChild.start(file, listen=child.address, server=server)
-    finally:
-        stopping.cancel()
-        await child.stop()
+def _composed(settings: Settings, folder: Path, stillness: Stillness, canary: Canary) -> Service:
+    registry = monitoring.watched(wrapped(installed(), stillness.wrap))
+    probes = [canary.probe()] if monitoring.is_on() else []
+    return compose(settings, folder, registry=registry, probes=probes)
+
+
+def _begin(tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asyncio.Event) -> None:
+    """Everything this process does beside answering."""
+    ports, settings = service.ports, service.settings
+    exporter = exporter_of(ports, service.registry)
+    tasks.create_task(consuming(ports, settings.ingest, stop))
+    tasks.create_task(exporting(ports, exporter, stop))
+    for work in scheduled(ports, exporter, stop):
+        tasks.create_task(work)
+    tasks.create_task(monitoring.beating("all", service.part(Readiness), stop))
+    tasks.create_task(monitoring.sing(canary, ports, settings.monitoring, stop))
 
 
 def _announce(listener: socket.socket, child: IngestChild) -> None:

@@ -23,11 +23,12 @@ HIGHEST_PORT: Final = 65535
 _Result = TypeVar("_Result")
 
 
-def bind(address: str) -> socket.socket:
+def bind(address: str, *, together: bool = False) -> socket.socket:
     """A listening socket; port 0 takes a free one.
 
     Args:
         address: ``HOST:PORT``, a literal IPv6 host in brackets.
+        together: other sockets of the same user may listen there too; the system spreads connections.
 
     Raises:
         StartupError: the address is none, or it is taken.
@@ -37,11 +38,25 @@ def bind(address: str) -> socket.socket:
         raise StartupError(f"{address!r} is no address to listen on. Write HOST:PORT.")
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     try:
-        return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=BACKLOG)
+        place = host.strip("[]"), int(port)
+        return socket.create_server(place, family=family, backlog=BACKLOG, reuse_port=together)
     except OSError as fault:
         raise StartupError(
             f"Cannot listen on {address}: {fault.strerror or fault}. Stop what uses it, or choose another."
         ) from None
+
+
+def bind_together(address: str, sockets: int) -> list[socket.socket]:
+    """Listening sockets at one address; connections are spread over them.
+
+    Raises:
+        StartupError: the address is none, or it is taken.
+    """
+    if sockets == 1:
+        return [bind(address)]
+    with bind(address) as free:  # sockets of two services must not listen together
+        chosen = address_of(free)
+    return [bind(chosen, together=True) for _ in range(sockets)]
 
 
 def address_of(listener: socket.socket) -> str:

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from hosts.cli import (
+    backing_up,
     demo,
     docs,
     importing,
@@ -53,6 +54,8 @@ app = typer.Typer(
 app.command("init")(setup.init)
 app.command("serve")(serving.serve)
 app.command("worker")(working.worker)
+app.command("backup")(backing_up.backup)
+app.command("restore")(backing_up.restore)
 app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)

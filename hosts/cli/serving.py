@@ -16,18 +16,50 @@ class ServerName(StrEnum):
     GRANIAN = "granian"
 
 
+class RoleName(StrEnum):
+    """What one command may do alone."""
+
+    API = "api"
+    INGEST = "ingest"
+    CONSUMER = "consumer"
+    WORKER = "worker"
+    SCHEDULER = "scheduler"
+
+
 def serve(
     config: ConfigFile = DEFAULT_CONFIG,
+    role: Annotated[
+        RoleName | None,
+        typer.Option(help="Run this role alone, for deployments on stores that processes share."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=256, help="Processes of each role that may have several.")
+    ] = 1,
     api: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address of the API.")] = None,
     ingest: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Address of the ingest host.")
     ] = None,
     server: Annotated[ServerName | None, typer.Option(help="ASGI server to run on.")] = None,
 ) -> None:
-    """Run the API and the ingest host.
+    """Run the API and the ingest host, with everything behind them.
 
-    SIGTERM drains: requests under way are answered and everything acknowledged is kept.
+    Roles: api answers questions, ingest takes events, consumer moves them into the event store, worker
+    writes export files, scheduler does what comes round. SIGTERM drains: requests under way are
+    answered and everything acknowledged is kept.
     """
+    if role is RoleName.WORKER:
+        from hosts.roles.working import run as work
+
+        work(config, workers)
+        return
+    from hosts.roles.model import Role
     from hosts.serve import run
 
-    run(config, api=api, ingest=ingest, server=None if server is None else server.value)
+    run(
+        config,
+        api=api,
+        ingest=ingest,
+        server=None if server is None else server.value,
+        role=None if role is None else Role(role.value),
+        workers=workers,
+    )

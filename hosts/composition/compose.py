@@ -31,6 +31,7 @@ from service_core.gateway.readiness import (
     queue_probe,
     store_probe,
 )
+from service_core.handbook.book import Handbook
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
 from service_core.insight.connections.absent import absent
@@ -84,6 +85,10 @@ class Service:
         """Answer one request."""
         return await self._gateway.dispatch(request)
 
+    def place(self, method: str, path: str) -> str | None:
+        """The path template a request belongs to, as in ``/v1/exports/{export_id}``; None for no operation."""
+        return self._gateway.place(method, path)
+
     async def __aenter__(self) -> Self:
         await self._running.enter_async_context(running(self.ports.all()))
         return self
@@ -102,6 +107,7 @@ def compose(
     clock: Clock = system_clock,
     alarm: Alarm = asyncio.sleep,
     probes: Sequence[Probe] = (),
+    processes: int = 1,
 ) -> Service:
     """Put a deployment together.
 
@@ -112,6 +118,7 @@ def compose(
         clock: gives the present to everything that asks.
         alarm: waits until the budget of a run is over.
         probes: further things readiness depends on.
+        processes: how many processes of this server answer requests; they share its standby budget.
 
     Raises:
         StartupError: an unknown scheme, or an operation that asks for what nobody provides.
@@ -123,7 +130,7 @@ def compose(
     gateway = Gateway(
         [bind(operation, offers) for operation in found.operations],
         admission=parts[Admission],
-        budgets=Budgets(ports.limits, clock),
+        budgets=Budgets(ports.limits, clock, processes),
         clock=clock,
         codec=CODEC,
     )
@@ -151,6 +158,7 @@ def _offers(
         Registry: registry,
         Writes: Writes(ports.workspace, kinds_of(settings, ports.workspace, ports.edge, platforms)),
         Platforms: platforms,
+        Handbook: Handbook(settings.http.handbook_url),
         Catalog: registry.catalog,
         Models: models,
         Questions: questions,
@@ -160,7 +168,9 @@ def _offers(
             ports.events,
             ports.events,
             ports.workspace,
-            timedelta(minutes=settings.attribution.deferred_minutes),
+            links=ports.workspace,
+            clicks=ports.workspace,
+            window=timedelta(minutes=settings.attribution.deferred_minutes),
         ),
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),

@@ -1,11 +1,13 @@
 """``python -m hosts.ingest --config FILE``: the ingest host alone, as `touchpoint serve` starts it."""
 
 import argparse
+import socket
 import sys
 from pathlib import Path
 from typing import get_args
 
 from hosts.ingest.run import run
+from hosts.logs import write_logs
 from hosts.serving import run as run_loop
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server
@@ -17,10 +19,13 @@ def main() -> int:
     parser.add_argument("--config", type=Path, required=True, help="the settings file")
     parser.add_argument("--listen", metavar="HOST:PORT", help="instead of the address in the settings")
     parser.add_argument("--server", choices=get_args(Server), help="instead of the server in the settings")
+    parser.add_argument("--fd", type=int, help="a listening socket that was passed on, instead of an address")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input ends")
     given = parser.parse_args()
+    write_logs()
+    door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
     try:
-        run_loop(run(given.config.absolute(), given.listen, given.server, with_parent=given.with_parent))
+        run_loop(run(given.config.absolute(), door, given.server, with_parent=given.with_parent))
     except StartupError as fault:
         sys.stderr.write(f"{fault}\n")
         return 1

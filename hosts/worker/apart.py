@@ -13,15 +13,18 @@ from typing import Any, Final
 
 import structlog
 
+from hosts import monitoring
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from hosts.logs import write_logs
 from hosts.serving import run as run_loop
 from hosts.serving import stop_on_signals
-from hosts.worker.waiting import waited
+from hosts.waiting import waited
+from service_core.gateway.readiness import Readiness
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import Settings
 
 CONFIG: Final = "TOUCHPOINT_WORKER_CONFIG"
 """Environment variable with the settings file, for the process of a job."""
@@ -34,8 +37,12 @@ STEADY_SECONDS: Final = 60.0
 _log = structlog.get_logger("touchpoint.worker")
 
 
-def run(config: Path) -> None:
-    """Supervise a worker until SIGTERM or SIGINT, which let the job in hand end first.
+def run(config: Path, workers: int = 1) -> None:
+    """Supervise workers until SIGTERM or SIGINT, which let the jobs in hand end first.
+
+    Args:
+        config: the settings file.
+        workers: how many.
 
     Raises:
         StartupError: the deployment has no use for a worker, or cannot be used by one.
@@ -43,7 +50,7 @@ def run(config: Path) -> None:
     write_logs()
     file = config.absolute()
     run_loop(_checked(file))
-    run_loop(_supervise([sys.executable, "-m", "hosts.worker.apart", str(file)]))
+    run_loop(_run([sys.executable, "-m", "hosts.worker.apart", str(file)], workers, load_settings(file)))
 
 
 async def _checked(file: Path) -> None:
@@ -58,9 +65,17 @@ async def _checked(file: Path) -> None:
         pass
 
 
-async def _supervise(command: list[str]) -> None:
-    stop, pause = asyncio.Event(), FIRST_PAUSE_SECONDS
+async def _run(command: list[str], workers: int, settings: Settings) -> None:
+    stop = asyncio.Event()
     stop_on_signals(stop)
+    async with monitoring.shown(settings.monitoring.listen, stop), asyncio.TaskGroup() as tasks:
+        tasks.create_task(monitoring.beating("worker", Readiness((), system_clock), stop))
+        for _ in range(workers):
+            tasks.create_task(_supervise(command, stop))
+
+
+async def _supervise(command: list[str], stop: asyncio.Event) -> None:
+    pause = FIRST_PAUSE_SECONDS
     loop = asyncio.get_running_loop()
     while not stop.is_set():
         started = loop.time()

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from typing import Final
+from uuid import UUID
 
 import orjson
 import structlog
 
 from hosts.composition.ports import Ports
-from hosts.worker.waiting import waited
+from hosts.monitoring import canary
+from hosts.waiting import waited
+from service_core.access.model import Workspace
 from service_core.access.workspaces import Workspaces
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
@@ -33,7 +36,12 @@ def pipeline_of(ports: Ports, settings: IngestSettings) -> Pipeline:
         Classifier(ports.domains),
         AgentTokens(mobile=settings.mobile_sdks, server=settings.server_sdks),
     )
-    return Pipeline(ports.queue, ports.events, Workspaces(ports.workspace).find, enricher, orjson.loads)
+    known = Workspaces(ports.workspace)
+
+    async def find(workspace_id: UUID) -> Workspace | None:
+        return canary.WORKSPACE if workspace_id == canary.WORKSPACE.id else await known.find(workspace_id)
+
+    return Pipeline(ports.queue, ports.events, find, enricher, orjson.loads, links=ports.workspace)
 
 
 async def consume(pipeline: Pipeline, stop: asyncio.Event) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from hosts.worker.waiting import waited
+from hosts.waiting import waited
 
 _log = structlog.get_logger("touchpoint.periodic")
 

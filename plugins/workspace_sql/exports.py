@@ -95,6 +95,12 @@ class SqlExports:
         """Jobs whose ``due_at`` has come."""
         return await self._exports(sa.select(EXPORTS).where(_ROW.due_at <= now).order_by(_ROW.due_at))
 
+    async def export_counts(self) -> dict[Status, int]:
+        """How many jobs stand in each state."""
+        counted = sa.select(_ROW.status, sa.func.count()).group_by(_ROW.status)
+        async with self._database.read() as connection:
+            return {Status(status): count for status, count in await connection.execute(counted)}
+
     async def _exports(self, query: sa.Select[Any]) -> list[Export]:
         async with self._database.read() as connection:
             return [_export_of(row) for row in (await connection.execute(query)).mappings()]

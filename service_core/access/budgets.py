@@ -31,17 +31,19 @@ class Spender(Protocol):
 class Budgets:
     """Charges requests against the budgets of their credential.
 
-    While the limit store is away reads live on a standby limit of 30 per 60 seconds and credential,
-    counted in this process; routes that fail closed are refused.
+    While the limit store is away reads live on a standby limit of 30 per 60 seconds, credential and
+    server, of which each process of the server has its share; routes that fail closed are refused.
 
     Args:
         limiter: the limit store.
         clock: gives the present.
+        processes: how many processes of this server answer requests.
     """
 
-    def __init__(self, limiter: RateLimiter, clock: Clock) -> None:
+    def __init__(self, limiter: RateLimiter, clock: Clock, processes: int = 1) -> None:
         self._limiter = limiter
         self._standby = FixedWindows(clock)
+        self._share = max(1, STANDBY // processes)
 
     async def spend_request(self, asker: Spender, *, fail_closed: bool = False) -> Allowance:
         """Charge one request: every request, before its path is looked at.
@@ -91,8 +93,8 @@ class Budgets:
         return allowance
 
     def _on_standby(self, key: str) -> Allowance:
-        kept = self._standby.spend(key, STANDBY, WINDOW_SECONDS)
-        return Allowance(kept.allowed, kept.limit, kept.remaining, degraded=True)
+        kept = self._standby.spend(key, self._share, WINDOW_SECONDS)
+        return Allowance(kept.allowed, STANDBY, kept.remaining, degraded=True)
 
 
 def rate_headers(request: Allowance, mutation: Allowance | None = None) -> dict[str, str]:

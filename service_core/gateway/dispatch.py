@@ -21,7 +21,7 @@ from service_core.access.scopes import require_active, require_scope
 from service_core.gateway.bound import Bound
 from service_core.gateway.exchange import Codec, Request, Response
 from service_core.gateway.render import PREFLIGHT, answered, json_response
-from service_core.gateway.routes import Found, Routes
+from service_core.gateway.routes import PREFIX, Found, Routes
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, TooLarge
 from service_core.kernel.ids import new_id
@@ -82,6 +82,14 @@ class Gateway:
         except Exception as fault:  # noqa: BLE001 - whatever it is, the caller gets an id and the log the place
             response = self._faulted(fault, found, passage)
         return _bodiless(response) if request.method == "HEAD" else response
+
+    def place(self, method: str, path: str) -> str | None:
+        """The path template of the operation a request asks for; None when there is none."""
+        found = self._routes.find(method, path)
+        if found.bound is None:
+            return None
+        root = f"/{PREFIX}" if found.surface is Surface.V1 else ""
+        return root + found.bound.operation.path
 
     async def _reply(self, request: Request, found: Found, passage: _Passage) -> Reply[Any]:
         asker = await self._admitted(request, found, passage)

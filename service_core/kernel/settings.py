@@ -110,7 +110,9 @@ class HttpSettings(Section):
     app_url: str = Field(
         "", description="Public address of the web application; empty for the API's address and `/app`."
     )
-    docs_url: str = Field("", description="Public address of the documentation; empty for none.")
+    docs_url: str = Field(
+        "", description="Public address of the documentation; empty for the API's address and `/docs`."
+    )
 
     @property
     def public_url(self) -> str:
@@ -121,6 +123,11 @@ class HttpSettings(Section):
     def web_url(self) -> str:
         """The address of the web application that answers name, without a slash at its end."""
         return (self.app_url or f"{self.public_url}/app").rstrip("/")
+
+    @property
+    def handbook_url(self) -> str:
+        """The address of the documentation that answers name, without a slash at its end."""
+        return (self.docs_url or f"{self.public_url}/docs").rstrip("/")
 
 
 SignupMode = Literal["checkout", "verification", "closed"]
@@ -209,3 +216,4 @@ class Settings(Section):
     mail: MailSettings = MailSettings()
     accounts: AccountsSettings = AccountsSettings()
     links: LinksSettings = LinksSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import BinaryIO, Protocol
 from uuid import UUID
 
-from service_core.delivery.exports.model import Export
+from service_core.delivery.exports.model import Export, Status
 from service_core.kernel.files import Chunks
 
 
@@ -44,6 +44,9 @@ class ExportWork(Protocol):
 
     async def due_exports(self, now: datetime) -> list[Export]:
         """Jobs whose ``due_at`` has come."""
+
+    async def export_counts(self) -> dict[Status, int]:
+        """How many jobs stand in each state; a state without any may be left out."""
 
 
 class QueueDown(Exception):

@@ -1,0 +1,1 @@
+"""Backup and restore of what a deployment keeps on its machine, while it runs."""

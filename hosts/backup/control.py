@@ -1,0 +1,122 @@
+"""How a backup asks the process that owns the event store to keep it still: a socket in the data folder.
+
+Whoever may write to the folder may connect. A hold ends with its connection, however that ends, and
+after `LONGEST_SECONDS` at the latest: a backup that hangs must not stop the service.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from hosts.backup.stillness import Stillness
+from service_core.kernel.errors import StartupError
+
+NAME: Final = ".control.sock"
+LONGEST_SECONDS: Final = 1_800.0
+WAIT_SECONDS: Final = 120.0
+"""How long a backup waits for the write in hand: the longest sorts a month."""
+
+_HELD: Final = b"held\n"
+_ENDED: Final = b"ended\n"
+
+_log = structlog.get_logger("touchpoint.backup")
+
+
+async def answering(folder: Path, stillness: Stillness, stop: asyncio.Event) -> None:
+    """Keep the event store still for whoever asks, one after the other, until ``stop`` is set."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with stillness.held():
+                writer.write(_HELD)
+                await writer.drain()
+                ended = await _ended(reader, stop)
+            if ended:
+                writer.write(_ENDED)
+                await writer.drain()
+            else:
+                _log.error("a backup did not end in order; it is not to be used")
+        except OSError:
+            _log.warning("a backup went away")
+        finally:
+            writer.close()
+
+    listener = _listener(folder)
+    try:
+        async with await asyncio.start_unix_server(answer, sock=listener):
+            await stop.wait()
+    finally:
+        (folder / NAME).unlink(missing_ok=True)
+
+
+async def _ended(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:
+    """Wait for the end of a hold: True when the backup said so, False when it went, or time or service ended."""
+    said, stopping = asyncio.create_task(reader.read(1)), asyncio.create_task(stop.wait())
+    done, left = await asyncio.wait(
+        {said, stopping}, timeout=LONGEST_SECONDS, return_when=asyncio.FIRST_COMPLETED
+    )
+    for task in left:
+        task.cancel()
+    return said in done and bool(said.result())
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """The event store of a running service is still inside the block.
+
+    Raises:
+        StartupError: nobody answers, or the service did not keep it still to the end.
+    """
+    with socket.socket(socket.AF_UNIX) as wire:
+        wire.settimeout(WAIT_SECONDS)
+        try:
+            with _short(folder) as address:
+                wire.connect(address)
+            still = wire.recv(len(_HELD)) == _HELD
+        except OSError:
+            still = False
+        if not still:
+            raise StartupError(
+                f"The process that serves {folder} does not answer. Run the backup on its machine and as its user, "
+                "or stop the service first."
+            )
+        yield
+        with suppress(OSError):
+            wire.sendall(b"e")
+            if wire.recv(len(_ENDED)) == _ENDED:
+                return
+        raise StartupError(
+            "The service went on before the copy was made: the backup is thrown away. Try again."
+        )
+
+
+def _listener(folder: Path) -> socket.socket:
+    (folder / NAME).unlink(missing_ok=True)  # of a process that was killed; the lock of the folder is ours
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        with _short(folder) as address:
+            listener.bind(address)
+    finally:
+        os.umask(before)
+    listener.listen()
+    return listener
+
+
+@contextmanager
+def _short(folder: Path) -> Iterator[str]:
+    """An address of the socket that is never too long for one: through the opened folder."""
+    if not Path("/proc/self/fd").exists():
+        yield str(folder / NAME)
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{opened}/{NAME}"
+    finally:
+        os.close(opened)

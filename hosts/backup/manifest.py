@@ -1,0 +1,101 @@
+"""What a backup holds: its files with size and digest, and what it leaves to others."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Final
+
+from service_core.kernel.errors import StartupError
+
+NAME: Final = "backup.json"
+VERSION: Final = 1
+
+PLACES: Final = (
+    ("queue", "ingest.queue"),
+    ("events", "storage.events"),
+    ("workspace", "storage.workspace"),
+    ("sink", "exports.sink"),
+)
+"""Ports whose data a backup holds, and the settings that name it, in the order they are copied.
+
+The queue comes before the store: what moves from one to the other meanwhile is in both, never in
+none. Workspaces come after the queue: each event that waits has its workspace. Rows of exports come
+before their files: each file they name is there.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One file: its place in the backup, bytes, and SHA-256 in hex."""
+
+    name: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole backup.
+
+    Attributes:
+        made_at: when it began, RFC 3339.
+        files: everything in it.
+        elsewhere: settings whose data a server keeps, which has backups of its own.
+    """
+
+    made_at: str
+    files: tuple[Held, ...]
+    elsewhere: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(held.size for held in self.files)
+
+    def write(self, folder: Path) -> None:
+        """Keep it beside the files."""
+        text = json.dumps({"version": VERSION, **asdict(self)}, indent=1)
+        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Manifest":
+        """The manifest of a backup.
+
+        Raises:
+            StartupError: there is none, or another version wrote it.
+        """
+        try:
+            told = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise StartupError(f"{folder} is no backup: it has no {NAME}.") from None
+        if told.pop("version", None) != VERSION:
+            raise StartupError(f"{folder} was made by another version. Restore it with that one.")
+        files = tuple(Held(**held) for held in told["files"])
+        return cls(told["made_at"], files, tuple(told["elsewhere"]))
+
+    def check(self, folder: Path) -> None:
+        """Look at every file.
+
+        Raises:
+            StartupError: one is missing, or is not what was written.
+        """
+        for held in self.files:
+            file = folder / held.name
+            if not file.is_file() or file.stat().st_size != held.size or digest_of(file) != held.digest:
+                raise StartupError(
+                    f"The backup is damaged: {held.name} is not what was written. Use another."
+                )
+
+
+def held_in(folder: Path) -> Iterator[Held]:
+    """Every file below a folder, in order."""
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield Held(file.relative_to(folder).as_posix(), file.stat().st_size, digest_of(file))
+
+
+def digest_of(file: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with file.open("rb") as content:
+        return file_digest(content, "sha256").hexdigest()

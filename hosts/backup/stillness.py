@@ -1,0 +1,44 @@
+"""Keeping the event store still for a while, so that another process can copy its file.
+
+Only writes wait; questions are answered and events are accepted as before: they wait in the queue.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from hosts.composition.wrapping import Around
+
+WRITES: Final = ("append", "maintain", "revoke_link")
+"""What writes to an event store, as its ports name it."""
+
+
+class Stillness:
+    """Writes pass one after the other; `held` keeps them all out."""
+
+    def __init__(self) -> None:
+        self._writing = asyncio.Lock()
+
+    def wrap(self, port: str, adapter: Any) -> Any:
+        """Around the adapter of the event store; the others are given back as they are."""
+        if port != "events":
+            return adapter
+        return Around(adapter, {name: self._passing(getattr(adapter, name)) for name in WRITES})
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Inside the block no write begins, and none is under way."""
+        async with self._writing:
+            yield
+
+    def _passing(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def alone(*given: Any) -> Any:
+            async with self._writing:
+                return await write(*given)
+
+        async def passed(*given: Any) -> Any:
+            # A write goes on in its thread when its caller goes away: until then nothing is still.
+            return await asyncio.shield(alone(*given))
+
+        return passed

@@ -1,0 +1,162 @@
+"""Processes this one starts, keeps running, and lets finish."""
+
+import asyncio
+import os
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, Self
+
+import structlog
+
+from hosts.waiting import waited
+from service_core.kernel.errors import StartupError
+
+READY: Final = "ready"
+"""First word of the line that tells a parent where the process listens: ``ready HOST:PORT``, or ``ready -``."""
+
+READY_WITHIN_SECONDS: Final = 20.0
+FIRST_PAUSE_SECONDS: Final = 0.1
+LONGEST_PAUSE_SECONDS: Final = 15.0
+STEADY_SECONDS: Final = 60.0
+"""A process that ran for so long was healthy: it is started again without much of a pause."""
+
+_log = structlog.get_logger("touchpoint.children")
+
+
+def say_ready(address: str = "-") -> None:
+    """Tell the parent that this process does its work, and where it listens."""
+    sys.stdout.write(f"{READY} {address}\n")
+    sys.stdout.flush()
+
+
+async def stop_with_parent(stop: asyncio.Event) -> None:
+    """Set ``stop`` when the parent dies: by whatever signal, its end of standard input closes."""
+
+    class EndOfParent(asyncio.Protocol):
+        def connection_lost(self, _exc: Exception | None) -> None:
+            stop.set()
+
+    await asyncio.get_running_loop().connect_read_pipe(EndOfParent, sys.stdin)
+
+
+class Child:
+    """A running process; it ends with this one, however this one ends.
+
+    Attributes:
+        name: what it is called when something is to be said of it.
+        address: ``HOST:PORT`` it listens on; ``-`` when it does not.
+        process: the process itself.
+    """
+
+    def __init__(self, name: str, process: Process, address: str) -> None:
+        self.name: Final = name
+        self.process: Final = process
+        self.address: Final = address
+
+    @classmethod
+    async def launch(
+        cls,
+        name: str,
+        module: str,
+        options: Sequence[str],
+        *,
+        listener: socket.socket | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Start a module that takes ``--with-parent`` and says `READY`, and wait until it does.
+
+        Args:
+            name: what it is called.
+            module: run with ``python -m``.
+            options: its command line.
+            listener: a listening socket it is given, as ``--fd``.
+            environment: variables besides those of this process.
+
+        Raises:
+            StartupError: it ended, or was not ready in 20 seconds; its own words stand on standard error.
+        """
+        given = () if listener is None else ("--fd", str(listener.fileno()))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, *options, *given, "--with-parent",
+            stdin=PIPE, stdout=PIPE,
+            pass_fds=() if listener is None else (listener.fileno(),),
+            env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(READY_WITHIN_SECONDS):
+                line = (await process.stdout.readline()).decode()
+        except TimeoutError:
+            line = ""
+        except BaseException:
+            process.terminate()
+            raise
+        if not line.startswith(f"{READY} "):
+            await cls(name, process, "").stop()
+            raise StartupError(f"{name} did not start; its reason stands above.")
+        return cls(name, process, line.split()[1])
+
+    async def ended(self) -> int:
+        """Wait for its end; returns the exit code, negative for a signal."""
+        code = await self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        return code
+
+    async def stop(self) -> int:
+        """Let it finish what it has begun, and wait for its end."""
+        if self.process.returncode is None:
+            self.process.terminate()
+        return await self.ended()
+
+
+async def keep(
+    child: Child,
+    again: Callable[[], Awaitable[Child]],
+    stop: asyncio.Event,
+    gone: Callable[[Child], None] = lambda _: None,
+) -> None:
+    """Keep a process running until ``stop`` is set; then let it finish.
+
+    Args:
+        child: the running process.
+        again: starts it anew.
+        stop: ends the keeping.
+        gone: told of each process that ended, before the next one is started.
+    """
+    pause = FIRST_PAUSE_SECONDS
+    loop = asyncio.get_running_loop()
+    while True:
+        began = loop.time()
+        if await _outlives(child, stop):
+            await child.stop()
+            return
+        _log.error(f"{child.name} ended and is started again", code=child.process.returncode, pause=pause)
+        gone(child)
+        pause = FIRST_PAUSE_SECONDS if loop.time() - began > STEADY_SECONDS else pause
+        while await waited(stop, pause):
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            try:
+                child = await again()
+            except StartupError as fault:
+                _log.error(str(fault), pause=pause)
+            else:
+                break
+        else:
+            return
+
+
+async def _outlives(child: Child, stop: asyncio.Event) -> bool:
+    """Wait for what comes first: True for ``stop``, False for the end of the process."""
+    ended, stopping = asyncio.create_task(child.ended()), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    except BaseException:
+        await child.stop()
+        raise
+    finally:
+        ended.cancel()
+        stopping.cancel()
+    return stop.is_set()

@@ -1,0 +1,42 @@
+"""Something around an adapter: it is measured, held back or made to fail, and who uses the port notices nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import reduce
+from types import MappingProxyType
+from typing import Any
+
+from service_core.extension import Adapter, Registry
+
+Wrap = Callable[[str, Any], Any]
+"""Port and opened adapter -> what takes its place; most give the adapter back."""
+
+
+class Around:
+    """An adapter some of whose methods are others.
+
+    Args:
+        adapter: answers everything else.
+        methods: name -> what is called instead.
+    """
+
+    def __init__(self, adapter: Any, methods: Mapping[str, Any]) -> None:
+        self._adapter = adapter
+        vars(self).update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+
+def wrapped(registry: Registry, *wraps: Wrap) -> Registry:
+    """The registry, with every adapter it opens wrapped; the last of ``wraps`` lies outermost."""
+    adapters = {
+        key: replace(adapter, open=_opening(adapter, wraps)) for key, adapter in registry.adapters.items()
+    }
+    return replace(registry, adapters=MappingProxyType(adapters))
+
+
+def _opening(adapter: Adapter, wraps: tuple[Wrap, ...]) -> Callable[[Any], Any]:
+    return lambda settings: reduce(
+        lambda inner, wrap: wrap(adapter.port, inner), wraps, adapter.open(settings)
+    )

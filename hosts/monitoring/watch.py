@@ -1,0 +1,95 @@
+"""Adapters with what they do counted and timed; the ports and those who use them know nothing of it."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from hosts.composition.wrapping import Around
+from hosts.monitoring import meters
+
+Method = Callable[..., Awaitable[Any]]
+
+READS: Final = (
+    "aggregate", "page", "names", "properties", "live", "bounds", "people", "resolve", "profile", "history",
+    "touches", "cohorts", "funnel", "paths",
+)  # fmt: skip
+"""Questions to the event store that are timed, as their ports name them."""
+
+
+def watch(port: str, adapter: Any) -> Any:
+    """The adapter, watched; those of other ports are given back as they are."""
+    watches = _WATCHES.get(port, {})
+    methods = {name: around(getattr(adapter, name), name) for name, around in watches.items()}
+    return Around(adapter, methods) if methods else adapter
+
+
+def _offer(offer: Method, _: str) -> Method:
+    async def counted(arrival: Any) -> Any:
+        try:
+            outcome = await offer(arrival)
+        except Exception:
+            meters.EVENTS.labels("failed").inc()
+            raise
+        meters.EVENTS.labels(outcome.value).inc()
+        return outcome
+
+    return counted
+
+
+def _reject(reject: Method, _: str) -> Method:
+    async def counted(workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime) -> Any:
+        meters.EVENTS.labels(f"rejected_{reason.value}").inc()
+        return await reject(workspace_id, key_id, channel, reason, at)
+
+    return counted
+
+
+def _state(state: Method, _: str) -> Method:
+    async def counted() -> Any:
+        seen = await state()
+        meters.WAITING.set(seen.waiting)
+        oldest = seen.oldest_received_at
+        meters.QUEUE_AGE.set(_age(oldest) if oldest else 0)
+        return seen
+
+    return counted
+
+
+def _append(append: Method, _: str) -> Method:
+    async def counted(events: Any) -> Any:
+        with meters.APPEND_SECONDS.time():
+            new = await append(events)
+        meters.STORED.inc(new)
+        if events:
+            meters.LAG.observe(_age(min(event.received_at for event in events)))
+        return new
+
+    return counted
+
+
+def _read(read: Method, name: str) -> Method:
+    seconds = meters.READ_SECONDS.labels(name)
+
+    async def timed(*given: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            answer = await read(*given)
+        except Exception as fault:
+            meters.READ_FAULTS.labels(name, type(fault).__name__).inc()
+            raise
+        seconds.observe(time.perf_counter() - began)
+        return answer
+
+    return timed
+
+
+def _age(moment: datetime) -> float:
+    return max(0.0, (datetime.now(UTC) - moment).total_seconds())
+
+
+_WATCHES: Final[Mapping[str, Mapping[str, Callable[[Method, str], Method]]]] = {
+    "queue": {"offer": _offer, "reject": _reject, "state": _state},
+    "events": {"append": _append, **dict.fromkeys(READS, _read)},
+}
+"""Port -> method -> what is put around it."""

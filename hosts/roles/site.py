@@ -1,0 +1,15 @@
+"""What the role ``api`` answers; it loads the web framework, which no other role needs."""
+
+from hosts.composition.compose import Service
+from hosts.guard import App
+from hosts.http.app import api_app
+from hosts.ingest.address import ClientAddress
+from hosts.oauth.app import oauth
+from hosts.web.pages import pages
+
+
+def site(service: Service) -> App:
+    """Everything the API's address answers: pages where a page stands, the gateway everywhere else."""
+    addresses = ClientAddress(service.settings.ingest.trusted_proxies)
+    shown = [pages(service, addresses), oauth(service, addresses)]
+    return api_app(service.dispatch, addresses=addresses, pages=shown)

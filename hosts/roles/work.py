@@ -1,0 +1,35 @@
+"""What the roles do, each as tasks over ports that are open; one process may do it all."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from typing import Any, Final
+
+from hosts import monitoring
+from hosts.composition.ports import Ports
+from hosts.worker.consumer import consume, pipeline_of
+from hosts.worker.exports import KEEP_SECONDS, keep
+from hosts.worker.periodic import every
+from service_core.delivery.exports.run import Exporter
+from service_core.kernel.settings import IngestSettings
+
+MAINTAIN_SECONDS: Final = 60
+
+Work = Coroutine[Any, Any, None]
+"""A task that ends when its process is told to stop."""
+
+
+def consuming(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
+    """Move events from the queue into the store."""
+    return consume(pipeline_of(ports, settings), stop)
+
+
+def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator[Work]:
+    """What comes round: each turn is harmless when somebody else took it, too."""
+    yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)
+    yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
+    yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.export_work), stop)
+
+
+def exporting(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Work:
+    """Export jobs, where they are done by the process that answers requests."""
+    return ports.jobs.work_here(exporter.run_next, stop)

@@ -1,0 +1,138 @@
+"""Roles as real processes: they say that they are ready, share a socket, come back and drain."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from hosts.children import keep
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from hosts.ownership import consumer_of
+from hosts.roles.model import Role
+from hosts.roles.supervise import posts
+from hosts.serving import address_of, bind_together
+from service_core.access.keys import found_workspace
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
+
+
+@pytest.fixture
+async def config(tmp_path):
+    """Settings over a store that starts at once; each role is looked at by itself."""
+    file = tmp_path / "touchpoint.toml"
+    file.write_text('[storage]\nevents = "memory://"\n')
+    ports = Ports(load_settings(file), tmp_path, installed(), system_clock)
+    async with running([ports.workspace, ports.queue]):
+        await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
+    return file
+
+
+def get(address, path):
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+        return json.load(answer)
+
+
+@pytest.mark.parametrize("role", [Role.API, Role.INGEST, Role.CONSUMER])
+async def test_a_role_says_when_it_is_ready_and_drains_when_told_to_stop(role, config):
+    sockets = {role: bind_together("127.0.0.1:0", 1)} if role in {Role.API, Role.INGEST} else {}
+    (post,) = posts(config, {role: 1}, sockets, None)
+    child = await post.start()
+    assert child.address == (address_of(sockets[role][0]) if sockets else "-")
+    if role is Role.API:
+        assert (await asyncio.to_thread(get, child.address, "/health"))["status"] == "ok"
+    assert await child.stop() == 0
+    for listener in sockets.get(role, []):
+        listener.close()
+
+
+async def test_a_role_ends_with_the_process_that_started_it(config):
+    (post,) = posts(config, {Role.SCHEDULER: 1}, {}, None)
+    child = await post.start()
+    child.process.stdin.close()
+    async with asyncio.timeout(20):
+        assert await child.ended() == 0
+
+
+async def test_a_role_that_cannot_start_says_why_and_is_an_error(config, capfd):
+    config.write_text('[storage]\nevents = "oracle://db"\n')
+    (post,) = posts(config, {Role.SCHEDULER: 1}, {}, None)
+    with pytest.raises(StartupError, match="The role scheduler did not start"):
+        await post.start()
+    assert "No adapter for 'events' serves oracle://" in capfd.readouterr().err
+
+
+async def test_two_processes_answer_at_one_address_and_a_killed_one_comes_back_to_its_socket(config):
+    sockets = {Role.API: bind_together("127.0.0.1:0", 2)}
+    assert len({address_of(each) for each in sockets[Role.API]}) == 1
+    stop, gone = asyncio.Event(), []
+    both = posts(config, {Role.API: 2}, sockets, None)
+    children = await asyncio.gather(*(post.start() for post in both))
+    keeping = [
+        asyncio.create_task(keep(child, post.start, stop, gone.append))
+        for child, post in zip(children, both, strict=True)
+    ]
+    children[0].process.kill()
+    async with asyncio.timeout(30):
+        while not gone:
+            await asyncio.sleep(0.01)
+    # Connections to the socket of the killed process wait for the next one: none is refused.
+    for _ in range(8):
+        assert (await asyncio.to_thread(get, children[1].address, "/health"))["status"] == "ok"
+    stop.set()
+    await asyncio.gather(*keeping)
+    assert gone == [children[0]]
+    for listener in sockets[Role.API]:
+        listener.close()
+
+
+@contextmanager
+def serve(config, *options):
+    command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ingest_runs_apart_beside_the_embedded_stores(config):
+    config.write_text("")
+    with serve(config, "--role", "ingest", "--ingest", "127.0.0.1:0") as process:
+        assert process.stdout.readline().startswith("ingest http://127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+
+
+def test_a_second_process_of_the_same_folder_does_not_consume(config):
+    config.write_text("")
+    with consumer_of(config.parent) as alone, serve(config) as process:
+        assert alone
+        assert process.wait(timeout=20) == 2
+        assert "Another process serves" in process.stderr.read()
+
+
+def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config):
+    config.write_text("")
+    with serve(config, "--role", "worker") as process:
+        assert process.wait(timeout=20) == 2
+        said = process.stderr.read().strip().splitlines()
+    assert len(said) == 1
+    assert "storage.events names duckdb://, which belongs to one process" in said[0]
+
+
+def test_a_child_is_given_what_it_needs_by_environment(config):
+    sockets = {Role.API: bind_together("127.0.0.1:0", 1)}
+    (post,) = posts(config, {Role.API: 1}, sockets, "uvicorn")
+    assert post.environment == {"TOUCHPOINT_HTTP__API": address_of(sockets[Role.API][0])}
+    assert "uvicorn" in post.options
+    assert "TOUCHPOINT_HTTP__API" not in os.environ
+    sockets[Role.API][0].close()
