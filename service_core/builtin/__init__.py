@@ -7,6 +7,7 @@ from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
 from service_core.delivery.exports import operations as exports
 from service_core.extension import hook
+from service_core.handbook import operations as handbook
 from service_core.gateway import operations as gateway
 from service_core.insight import operations as insight
 from service_core.insight.attribution import operations as attribution
@@ -23,8 +24,8 @@ from service_core.workspace import onboarding, search
 from service_core.workspace.analyses import operations as analyses
 from service_core.workspace.dashboards import operations as dashboards
 from service_core.workspace.links import operations as links
-from service_core.workspace.rules import operations as rules
 from service_core.workspace.reports import operations as reports
+from service_core.workspace.rules import operations as rules
 from service_core.workspace.scripts import operations as scripts
 from service_core.workspace.share_links import operations as share_links
 
@@ -44,6 +45,7 @@ def operations() -> Iterable[Operation]:
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,
+        *handbook.OPERATIONS,
         *onboarding.OPERATIONS,
         *search.OPERATIONS,
         *rules.OPERATIONS,
