@@ -3,19 +3,21 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from markupsafe import Markup
 from quart import Response, request
 
-from hosts.web.cards.card import Card, Setting, message
+from hosts.composition.codec import CODEC
+from hosts.web.cards.card import Answer, Card, Setting, message
 from hosts.web.cards.reports import report_card
 from hosts.web.charts.days import span
 from hosts.web.frame import Frame, Page
 from hosts.web.prose import prose
 from hosts.web.safety import PUBLIC_HEADERS
 from service_core.access.model import Workspace
+from service_core.gateway.render import plain
 from service_core.insight.catalog import Catalog
 from service_core.kernel.errors import NotFound, Refusal
 from service_core.workspace.analyses.model import pieces
@@ -122,8 +124,10 @@ def _card(outcome: Outcome, size: str, found: Found, setting: Setting) -> Card:
     return replace(card, notes=(*card.notes, *cut))
 
 
-def _json(run: ReportRun) -> dict[str, Any]:
-    return run.model_dump(mode="json", by_alias=True)
+def _json(run: ReportRun) -> Answer:
+    """The answer as it is on the wire."""
+    answer: Answer = CODEC.loads(CODEC.dumps(run, plain))
+    return answer
 
 
 PAGES: Final = (Page("GET /share/<token>", shared, for_anybody=True),)

@@ -1,0 +1,222 @@
+"""Public pages (contract 5.8): what they show, to whom, and what they never tell."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from service_core.kernel.ids import new_token
+from tests.web.gallery import AFTER, EVERY_KIND, Gallery
+from tests.web.stage import Deployment, HandClock, application, built
+
+PERSON = {
+    "User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36"
+}
+
+
+class Tags(HTMLParser):
+    """Names of elements and attributes of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.attributes = set(), set()
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.fixture
+async def gallery(tmp_path):
+    clock = HandClock()
+    clock.now = AFTER
+    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    async with service:
+        opened = await Gallery(service).open(clock.now)
+        opened.clock = clock
+        deployment = Deployment(service, application(service), clock, letters, None, None)
+        opened.person = deployment.person
+        yield opened
+
+
+async def look(gallery, link, **headers):
+    return await gallery.person().get(link["path"], **{**PERSON, **headers})
+
+
+def words(answer):
+    return " ".join(answer.text.split())
+
+
+async def test_a_report_shows_its_title_range_numbers_and_a_chart(gallery):
+    link = await gallery.share("report", await gallery.report("Visitors of the week"))
+    answer = await look(gallery, link)
+    assert answer.status == 200
+    text = words(answer)
+    assert "Visitors of the week" in text
+    assert "2 to 8 March 2026, America/New_York" in text
+    assert "Example Shop" not in text
+    assert "Tue 3 March 2026" in text
+    assert {"svg", "table", "th", "details"} <= Tags(answer.body).elements
+
+
+async def test_the_name_of_the_workspace_shows_when_wanted(gallery):
+    link = await gallery.share("report", await gallery.report(), show_workspace_name=True)
+    assert "Example Shop" in words(await look(gallery, link))
+
+
+async def test_every_kind_of_report_is_drawn_from_its_answer(gallery):
+    for definition in EVERY_KIND:
+        link = await gallery.share("report", await gallery.report("Anything", **definition))
+        answer = await look(gallery, link)
+        assert answer.status == 200, definition
+        assert not re.search(r"nan|None|inf\b", answer.body), definition
+
+
+async def test_a_dashboard_shows_its_cards_and_says_which_were_deleted(gallery):
+    reports = [await gallery.report(f"Card {index}", **one) for index, one in enumerate(EVERY_KIND)]
+    link = await gallery.share("dashboard", await gallery.dashboard(reports, "Monday numbers"))
+    await gallery.send("DELETE", f"/reports/{reports[1]}")
+    answer = await look(gallery, link)
+    text = words(answer)
+    assert "Monday numbers" in text
+    for index in (0, *range(2, len(EVERY_KIND))):
+        assert f"Card {index}" in text
+    assert "This report was deleted." in text
+    assert "Card 1 " not in text
+
+
+async def test_an_analysis_shows_its_words_and_the_reports_between_them(gallery):
+    report = await gallery.report("Embedded visitors")
+    body = f"# Before\n\nIt *rose*.\n\n::report[{report}]\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+    link = await gallery.share("analysis", await gallery.analysis(body, [report], "Why it rose"))
+    answer = await look(gallery, link)
+    html, text = answer.body, words(answer)
+    assert text.index("Before") < text.index("Embedded visitors") < text.index("a b 1 2")
+    assert "::report" not in text
+    assert "<em>rose</em>" in html
+    assert html.count("<h1") == 1
+
+
+async def test_the_page_may_run_nothing_and_tells_nobody_its_address(gallery):
+    link = await gallery.share("report", await gallery.report())
+    answer = await look(gallery, link)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'self'; img-src data:; form-action 'none'")
+    assert "script-src" not in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["X-Robots-Tag"] == "noindex"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "Set-Cookie" not in answer.headers
+    tags = Tags(answer.body)
+    assert not tags.elements & {"script", "form", "iframe", "input", "button", "style"}
+    assert not {name for name in tags.attributes if name.startswith("on")} | (tags.attributes & {"style"})
+
+
+async def test_who_has_the_token_learns_410_and_nobody_else_learns_anything(gallery):
+    report = await gallery.report()
+    revoked, expired = [await gallery.share("report", report, expires_in_days=1) for _ in range(2)]
+    dropped = await gallery.share("report", await gallery.report("Dropped"))
+    await gallery.revoke(revoked)
+    await gallery.send("DELETE", f"/reports/{dropped['object_id']}")
+    gallery.clock.advance(days=1)
+    closed = [await look(gallery, link) for link in (revoked, expired)]
+    assert [answer.status for answer in closed] == [410, 410]
+    assert closed[0].body == closed[1].body
+    unknown = {"path": f"/app/share/{new_token()}"}
+    near = {"path": revoked["path"][:-1] + ("A" if revoked["path"][-1] != "A" else "B")}
+    missing = [await look(gallery, link) for link in (unknown, near, dropped, {"path": "/app/share/short"})]
+    assert [answer.status for answer in missing] == [404] * 4
+    assert len({answer.body for answer in missing}) == 1
+    for answer in (*closed, *missing):
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "Set-Cookie" not in answer.headers
+
+
+async def test_a_malformed_token_reaches_no_store(gallery, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gallery.service.ports.workspace, "holder", lambda *one: asked.append(one))
+    for token in ("x", "x" * 42, "x" * 44, "é" * 43, "a.b"):
+        assert (await look(gallery, {"path": f"/app/share/{token}"})).status == 404
+    assert asked == []
+
+
+async def test_revoking_counts_from_the_next_request_although_answers_are_kept(gallery):
+    link = await gallery.share("report", await gallery.report())
+    assert (await look(gallery, link)).status == 200
+    await gallery.revoke(link)
+    assert (await look(gallery, link)).status == 410
+
+
+async def test_a_deleted_object_is_404_and_its_undo_brings_the_page_back(gallery):
+    report = await gallery.report()
+    link = await gallery.share("report", report)
+    gone = await gallery.send("DELETE", f"/reports/{report}")
+    assert (await look(gallery, link)).status == 404
+    await gallery.send("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await look(gallery, link)).status == 200
+
+
+async def test_people_are_counted_and_programs_are_not(gallery):
+    link = await gallery.share("report", await gallery.report())
+    for agent in (
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+        "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+        "WhatsApp/2.23.20.0", "Twitterbot/1.0", "TelegramBot (like TwitterBot)", "curl/8.5.0",
+        "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+        "LinkedInBot/1.0 (compatible; Mozilla/5.0)",
+    ):  # fmt: skip
+        assert (await look(gallery, link, **{"User-Agent": agent})).status == 200
+    assert (await look(gallery, link, **{"Sec-Purpose": "prefetch;prerender"})).status == 200
+    head = await gallery.person().client.head(link["path"], headers=PERSON)
+    assert head.status_code == 200
+    assert await gallery.views(link) == 0
+    for _ in range(3):
+        await look(gallery, link)
+    assert await gallery.views(link) == 3
+
+
+async def test_answers_are_kept_for_a_minute(gallery):
+    link = await gallery.share("report", await gallery.report("Visitors"))
+    other = await gallery.share("report", link["object_id"])
+    asked = []
+    aggregate = gallery.service.ports.events.aggregate
+
+    async def counted(*question):
+        asked.append(question)
+        return await aggregate(*question)
+
+    gallery.service.ports.events.aggregate = counted
+    await look(gallery, link)
+    first = len(asked)
+    assert first > 0
+    gallery.clock.advance(seconds=59)
+    await look(gallery, link)
+    await look(gallery, other)
+    assert len(asked) == first
+    gallery.clock.advance(seconds=1)
+    await look(gallery, link)
+    assert len(asked) == 2 * first
+
+
+async def test_a_network_that_asks_too_often_waits(gallery):
+    unknown = {"path": f"/app/share/{new_token()}"}
+    statuses = [(await look(gallery, unknown)).status for _ in range(301)]
+    assert statuses == [404] * 300 + [429]
+    refused = await look(gallery, unknown)
+    assert refused.headers["Retry-After"] == "60"
+    gallery.clock.advance(minutes=1)
+    assert (await look(gallery, unknown)).status == 404
+
+
+async def test_a_page_says_why_it_shows_nothing(gallery):
+    body = f"Text\n\n::report[{(report := await gallery.report())}]"
+    link = await gallery.share("analysis", await gallery.analysis(body, [report]))
+    await gallery.send("DELETE", f"/reports/{report}")
+    assert "This report was deleted." in words(await look(gallery, link))
+    empty = await gallery.share("dashboard", await gallery.dashboard([]))
+    assert "nothing on this page yet" in words(await look(gallery, empty))
