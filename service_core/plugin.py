@@ -58,6 +58,7 @@ from service_core.access.signup.ports import Secrets as Secrets
 from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.changes.entry import AuditEntry as AuditEntry
 from service_core.changes.entry import AuditQuestion as AuditQuestion
+from service_core.changes.ports import Busy as Busy
 from service_core.changes.ports import Holders as Holders
 from service_core.changes.ports import Taken as Taken
 from service_core.changes.ports import Transaction as Transaction

@@ -55,6 +55,10 @@ class SqlDirectory(
         """Open the database and bring it up to date."""
         await self._database.start()
 
+    async def check(self) -> None:
+        """Look whether the database answers."""
+        await self._database.check()
+
     async def aclose(self) -> None:
         """Close the database."""
         await self._database.aclose()

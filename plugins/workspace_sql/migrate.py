@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,16 @@ def prepare(file: Path, busy_seconds: float) -> None:
                 return
     finally:
         connection.close()
+
+
+def probe(file: Path) -> None:
+    """Read the first page of a file.
+
+    Raises:
+        sqlite3.Error: it is no database, or must not be read.
+    """
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.execute("PRAGMA schema_version")
 
 
 def upgrade(connection: Connection) -> None:

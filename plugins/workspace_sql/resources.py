@@ -33,9 +33,9 @@ class SqlUnits:
             yield _transaction(connection, workspace_id)
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
+    async def begin(self, workspace_id: UUID, ticket: str | None = None) -> AsyncIterator[Transaction]:
         """A transaction that holds the write lock from its start."""
-        async with self._database.write() as connection:
+        async with self._database.write(ticket) as connection:
             yield _transaction(connection, workspace_id)
 
 

@@ -1,19 +1,22 @@
-"""What the URL says: ``sqlite:///workspace.db?busy_seconds=10``."""
+"""What the URL says: ``sqlite:///workspace.db?busy_seconds=10``, ``postgresql://user@host/touchpoint``."""
 
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 
 from service_core.plugin import AdapterSettings
 
 
-class SqliteSettings(AdapterSettings):
-    """Settings of the SQLite file."""
-
+class _Waiting(AdapterSettings):
     busy_seconds: float = Field(
         10, gt=0, le=60, description="How long a write waits for the write of another process."
     )
+
+
+class SqliteSettings(_Waiting):
+    """Settings of the SQLite file."""
 
     @property
     def file(self) -> Path:
@@ -25,4 +28,38 @@ class SqliteSettings(AdapterSettings):
     def _names_a_file(self) -> Self:
         if self.path is None or self.host is not None:
             raise ValueError("name a file, as in sqlite:///workspace.db")
+        return self
+
+
+class PostgresSettings(_Waiting):
+    """Settings of the PostgreSQL database; without a password, that of ``~/.pgpass`` or ``PGPASSWORD``."""
+
+    connections: int = Field(
+        10, ge=2, le=200, description="Connections of one process, beside one that watches for changes."
+    )
+    sslmode: Literal["disable", "prefer", "require", "verify-ca", "verify-full"] = Field(
+        "prefer", description="Whether the connection is encrypted, and what of the server is verified."
+    )
+    sslrootcert: Path | None = Field(None, description="File of the authorities the server is verified by.")
+
+    @property
+    def database(self) -> str:
+        """Name of the database."""
+        return unquote(urlsplit(self.url).path.removeprefix("/"))
+
+    @property
+    def account(self) -> tuple[str | None, str | None]:
+        """User and password as they are, not as a URL writes them."""
+        return self.user and unquote(self.user), self.password and unquote(self.password)
+
+    @property
+    def place(self) -> str:
+        """Where the database is, without who asks for it."""
+        port = f":{self.port}" if self.port else ""
+        return f"{self.host or 'the local socket'}{port}/{self.database}"
+
+    @model_validator(mode="after")
+    def _names_a_database(self) -> Self:
+        if not self.database or "/" in self.database:
+            raise ValueError("name a database, as in postgresql://user:password@host:5432/touchpoint")
         return self

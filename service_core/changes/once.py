@@ -29,11 +29,15 @@ def ticket_of(who: Caller) -> str | None:
     return digest(json.dumps(parts, sort_keys=True, separators=(",", ":")))
 
 
-class Underway:
-    """The tickets this process is at work on.
+def in_progress() -> Conflict:
+    """What an identical request hears while the first is running."""
+    return Conflict(
+        "An identical request is still running", "idempotency_in_progress", headers={"Retry-After": "1"}
+    )
 
-    Other processes need none: they wait for the transaction, and then find the kept answer.
-    """
+
+class Underway:
+    """The tickets this process is at work on; the store knows those of other processes."""
 
     def __init__(self) -> None:
         self._tickets: set[str] = set()
@@ -49,11 +53,7 @@ class Underway:
             yield
             return
         if ticket in self._tickets:
-            raise Conflict(
-                "An identical request is still running",
-                "idempotency_in_progress",
-                headers={"Retry-After": "1"},
-            )
+            raise in_progress()
         self._tickets.add(ticket)
         try:
             yield

@@ -24,6 +24,10 @@ class Taken(Exception):
         self.key = key
 
 
+class Busy(Exception):
+    """Another process is performing the same request."""
+
+
 class Repository(Records, Protocol):
     """Live records of one workspace, of every type."""
 
@@ -82,10 +86,19 @@ class Units(Protocol):
     def look(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that only reads."""
 
-    def begin(self, workspace_id: UUID) -> AbstractAsyncContextManager[Transaction]:
+    def begin(
+        self, workspace_id: UUID, ticket: str | None = None
+    ) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that commits as a whole when the block ends, and changes nothing when it raises.
 
         Of two that read and then write the same rows, one waits for the other.
+
+        Args:
+            workspace_id: whose records it sees and changes.
+            ticket: digest in hex of a request that is performed once.
+
+        Raises:
+            Busy: another process is at work on the ticket. A store whose processes cannot know may wait instead.
         """
 
 

@@ -10,8 +10,8 @@ from service_core.changes.actor import named_actor_of
 from service_core.changes.entry import AuditEntry
 from service_core.changes.envelope import Envelope
 from service_core.changes.model import Change
-from service_core.changes.once import KEPT, Underway, ticket_of
-from service_core.changes.ports import Taken, Transaction, Units
+from service_core.changes.once import KEPT, Underway, in_progress, ticket_of
+from service_core.changes.ports import Busy, Taken, Transaction, Units
 from service_core.changes.resource import Kind
 from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import new_id
@@ -52,7 +52,10 @@ class Writes:
                 return Reply(await self._shown(unit, plan), 200)
         ticket = ticket_of(who)
         with self._underway.hold(ticket):
-            return await self._performed(who, plan, ticket)
+            try:
+                return await self._performed(who, plan, ticket)
+            except Busy:
+                raise in_progress() from None
 
     async def _shown(self, unit: Transaction, plan: Plan) -> Envelope:
         change = await plan(unit)
@@ -64,7 +67,7 @@ class Writes:
         return Envelope.of(change, await self._kind(unit, change), dry_run=True)
 
     async def _performed(self, who: Caller, plan: Plan, ticket: str | None) -> Reply[Envelope]:
-        async with self.units.begin(who.workspace.id) as unit:
+        async with self.units.begin(who.workspace.id, ticket) as unit:
             kept = await unit.replays.find(ticket, who.now) if ticket else None
             if kept is not None:
                 return Reply(Envelope.model_validate(kept), 200, REPLAYED)

@@ -128,7 +128,7 @@ class MemoryUnits:
         yield _transaction(self._state, workspace_id)
 
     @asynccontextmanager
-    async def begin(self, workspace_id: UUID) -> AsyncIterator[Transaction]:
+    async def begin(self, workspace_id: UUID, ticket: str | None = None) -> AsyncIterator[Transaction]:  # noqa: ARG002 - there is one process
         async with self._writing:
             draft = deepcopy(self._state)
             yield _transaction(draft, workspace_id)

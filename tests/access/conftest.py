@@ -159,9 +159,9 @@ class House:
 
 
 @asynccontextmanager
-async def sqlite_store(folder):
+async def opened(url, folder):
     found = load([("workspace_sql", workspace_sql)], discover=False)
-    store = found.open("workspace", "sqlite:///workspace.db", folder=folder)
+    store = found.open("workspace", url, folder=folder)
     await store.start()
     try:
         yield store
@@ -169,13 +169,13 @@ async def sqlite_store(folder):
         await store.aclose()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request, tmp_path):
-    if request.param == "memory":
+@pytest.fixture
+async def store(store_url, tmp_path):
+    if store_url is None:
         yield MemoryAccess()
         return
-    async with sqlite_store(tmp_path) as opened:
-        yield opened
+    async with opened(store_url, tmp_path) as store:
+        yield store
 
 
 @pytest.fixture
@@ -184,9 +184,9 @@ def house(store, clock):
 
 
 @pytest.fixture
-async def houses(tmp_path, clock):
-    """Two deployments on one file, as two processes would be; they share nothing else."""
-    async with sqlite_store(tmp_path) as one, sqlite_store(tmp_path) as other:
+async def houses(workspace_url, tmp_path, clock):
+    """Two deployments on one database, as two processes would be; they share nothing else."""
+    async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
         checkout = Sandbox()
         yield House(one, clock, checkout=checkout), House(other, clock, checkout=checkout)
 

@@ -110,8 +110,8 @@ async def desk_over(units, directory, name="shop"):
 
 
 @asynccontextmanager
-async def opened(folder):
-    store = REGISTRY.open("workspace", "sqlite:///workspace.db", folder=folder)
+async def opened(url, folder):
+    store = REGISTRY.open("workspace", url, folder=folder)
     await store.start()
     try:
         yield store
@@ -119,13 +119,13 @@ async def opened(folder):
         await store.aclose()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def stores(request, tmp_path):
+@pytest.fixture
+async def stores(store_url, tmp_path):
     """A store of transactions, and the directory of the same deployment."""
-    if request.param == "memory":
+    if store_url is None:
         yield MemoryUnits(), MemoryAccess()
         return
-    async with opened(tmp_path) as store:
+    async with opened(store_url, tmp_path) as store:
         yield store, store
 
 

@@ -1,0 +1,70 @@
+"""The change counter of a directory that many machines share, asked for twice a second."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+PAUSE_SECONDS: Final = 0.5
+PATIENCE_SECONDS: Final = 2.0
+TRUSTED_SECONDS: Final = 5.0
+"""For so long after it was last read the counter is believed."""
+
+
+class PolledGeneration:
+    """Knows the counter without waiting, at most `PAUSE_SECONDS` and one answer late.
+
+    When it could not be read for `TRUSTED_SECONDS`, it is another number every time: whatever was
+    remembered of keys is old then, and the database is asked, until it answers again.
+
+    Args:
+        ask: reads the counter.
+    """
+
+    def __init__(self, ask: Callable[[], Awaitable[int]]) -> None:
+        self._ask = ask
+        self._value = 0
+        self._asked_at = -TRUSTED_SECONDS
+        self._unknown = 0
+        self._polling: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Read it once, and from then on again and again."""
+        asked_at = time.monotonic()
+        self.learn(await self._ask(), asked_at)
+        self._polling = asyncio.create_task(self._poll())
+
+    async def aclose(self) -> None:
+        """Stop asking."""
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.wait([self._polling])
+
+    def now(self) -> int:
+        """The counter; negative, and never the same, while it is not known."""
+        if time.monotonic() - self._asked_at > TRUSTED_SECONDS:
+            self._unknown -= 1
+            return self._unknown
+        return self._value
+
+    def learn(self, value: int, asked_at: float) -> None:
+        """Take an answer, unless a later question has been answered already.
+
+        Args:
+            value: the counter.
+            asked_at: monotonic seconds of a moment at which the answer was not yet given, or was still true.
+        """
+        if asked_at >= self._asked_at:
+            self._value, self._asked_at = value, asked_at
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(PAUSE_SECONDS)
+            asked_at = time.monotonic()
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    self.learn(await self._ask(), asked_at)
+            except (SQLAlchemyError, OSError):
+                continue  # `now` tells how long it has not been answered

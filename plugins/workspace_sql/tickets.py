@@ -1,0 +1,60 @@
+"""Which requests that are performed once some process of this machine is at work on."""
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from service_core.plugin import Busy
+
+_SET: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
+"""Locks of an open file, of Linux; they end with the process that holds them, however it ends."""
+_LOCK: Final = "hhqqi"
+"""``struct flock``: kind, origin, first byte, bytes, process."""
+
+
+class FileTickets:
+    """One byte of a file per ticket, locked while its request is under way; the file stays empty.
+
+    Where the system has no such locks, processes wait for each other's transactions instead.
+
+    Args:
+        file: beside the database.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    @contextmanager
+    def hold(self, ticket: str | None) -> Iterator[None]:
+        """Work on a ticket, a digest in hex.
+
+        Raises:
+            Busy: another process holds it.
+        """
+        if ticket is None or _SET is None:
+            yield
+            return
+        try:
+            self._set(_SET, fcntl.F_WRLCK, ticket)
+        except BlockingIOError:
+            raise Busy from None
+        try:
+            yield
+        finally:
+            self._set(_SET, fcntl.F_UNLCK, ticket)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+    def _set(self, command: int, kind: int, ticket: str) -> None:
+        fcntl.fcntl(self._descriptor, command, struct.pack(_LOCK, kind, os.SEEK_SET, place_of(ticket), 1, 0))
+
+
+def place_of(ticket: str) -> int:
+    """A ticket as a number of 62 bits, which is what locks are named by."""
+    return int(ticket[:16], 16) >> 2
