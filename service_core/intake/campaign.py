@@ -42,11 +42,13 @@ class Campaign:
         utm: the UTM values present, by name.
         clicks: the click ids present, by type, in order of precedence.
         lyr: tag of a tracking link.
+        lent: whether the UTM values are those of the tracking link and were not sent.
     """
 
     utm: dict[str, str] = field(default_factory=dict)
     clicks: dict[str, str] = field(default_factory=dict)
     lyr: str | None = None
+    lent: bool = False
 
     @property
     def click(self) -> tuple[str | None, str | None]:
@@ -61,8 +63,9 @@ class Campaign:
         return not (self.utm or self.clicks or self.lyr)
 
     def values(self) -> Iterator[str]:
-        """Every value, as sent."""
-        yield from self.utm.values()
+        """Every value that was sent."""
+        if not self.lent:
+            yield from self.utm.values()
         yield from self.clicks.values()
         if self.lyr:
             yield self.lyr
@@ -80,6 +83,14 @@ def campaign(properties: Mapping[str, Any]) -> Campaign:
     if clicks:
         found.clicks = {kind: clicks[kind] for kind in CLICK_IDS if kind in clicks}
     return found
+
+
+def tag_alone(properties: Mapping[str, Any]) -> str | None:
+    """The link tag of an event without UTM values of its own: its link's count as sent (semantics 7.1)."""
+    if "lyr" not in properties and "install_referrer_url" not in properties:
+        return None
+    found = campaign(properties)
+    return None if found.utm else found.lyr
 
 
 def _collect(

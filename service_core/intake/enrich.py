@@ -5,6 +5,7 @@ enriched again when the rules change.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from service_core.access.model import Workspace
@@ -28,6 +29,7 @@ _SEEN_BY_BROWSER: Final = frozenset({BROWSER, WEB})
 _PLACED: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 _ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")
 _MAX_ORDER: Final = 255
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Enricher:
@@ -68,6 +70,7 @@ class Enricher:
         workspace: Workspace,
         session: SessionState | None,
         busy: bool = False,
+        lent: Mapping[str, str] = _NOTHING,
     ) -> Event:
         """The row of an event whose fields are read.
 
@@ -77,12 +80,15 @@ class Enricher:
             workspace: its currency, own domains and own channels count.
             session: what is known of the event's session, None at its first event.
             busy: whether the visitor sends more events a minute than a person could.
+            lent: UTM values of the link whose tag the event carries, for one that names none itself.
         """
         arrival, sent = queued.arrival, fields.properties
         denied = is_denied(sent)
         source = self._agents.source(arrival.channel, arrival.user_agent)
         page = read_page(sent, workspace, self._classifier)
         brought = campaign(sent)
+        if lent and not brought.utm:
+            brought.utm, brought.lent = dict(lent), True
         address = end_user_address(fields.ip, arrival.address, source)
         is_bot, reasons = self._verdict(fields, arrival, source, page, busy=busy)
         amount, currency = revenue(sent, workspace.currency)

@@ -5,17 +5,18 @@ queue; it is enriched and appended again, which the store takes without doubling
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from service_core.access.model import Workspace
 from service_core.intake.attribution import next_state
+from service_core.intake.campaign import tag_alone
 from service_core.intake.enrich import Enricher
 from service_core.intake.fields import Fields, read
 from service_core.intake.model import Event, Quarantined, Queued
-from service_core.intake.ports import EventStore, IngestQueue, SessionKey, SessionState
+from service_core.intake.ports import EventStore, IngestQueue, LinkTags, SessionKey, SessionState
 from service_core.intake.recent import Recent
 
 BATCH: Final = 2_000
@@ -28,6 +29,9 @@ _BREATH: Final = 50
 _REASON: Final = 500
 
 _T = TypeVar("_T")
+
+_Lent = dict[tuple[UUID, str | None], Mapping[str, str]]
+"""Workspace and tag -> the UTM values of the link."""
 
 Workspaces = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None when it is gone."""
@@ -49,6 +53,7 @@ class Pipeline:
         enricher: makes rows.
         decode: JSON bytes -> value; may raise on anything it does not read.
         batch: most events of one step.
+        links: whose UTM values count as sent where only the tag was; None knows no link.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Pipeline:
         decode: Callable[[bytes], object],
         *,
         batch: int = BATCH,
+        links: LinkTags | None = None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -67,6 +73,7 @@ class Pipeline:
         self._enricher = enricher
         self._decode = decode
         self._batch = batch
+        self._links = links
         self._sessions: Recent[SessionKey, SessionState] = Recent(max(_REMEMBERED, 2 * batch))
         self._minutes: Recent[tuple[UUID, str, datetime], int] = Recent(max(_REMEMBERED, 2 * batch))
 
@@ -104,9 +111,10 @@ class Pipeline:
             except Exception as fault:  # noqa: BLE001 - one event never holds up the others
                 quarantined.append(_set_aside(queued, fault))
         await self._recall(ready)
+        lent = await self._lent(ready)
         async for step in _with_breaths(ready):
             try:
-                events.append(self._finish(step))
+                events.append(self._finish(step, lent))
             except Exception as fault:  # noqa: BLE001 - one event never holds up the others
                 quarantined.append(_set_aside(step.queued, fault))
         return events, quarantined
@@ -127,7 +135,20 @@ class Pipeline:
             for key, state in (await self._store.sessions(unknown)).items():
                 self._sessions.put(key, state)
 
-    def _finish(self, step: _Ready) -> Event:
+    async def _lent(self, ready: Iterable[_Ready]) -> _Lent:
+        """UTM values by the tags of a batch that came without any."""
+        tags: dict[UUID, set[str]] = {}
+        for step in ready:
+            if self._links and (tag := tag_alone(step.fields.properties)):
+                tags.setdefault(step.workspace.id, set()).add(tag)
+        lent: _Lent = {}
+        for workspace_id, asked in tags.items():
+            assert self._links is not None
+            found = await self._links.tagged(workspace_id, asked)
+            lent |= {(workspace_id, tag): link.utm for tag, link in found.items()}
+        return lent
+
+    def _finish(self, step: _Ready, lent: _Lent) -> Event:
         key = step.fields.session_key
         session = self._sessions.get(key)
         event = self._enricher.finish(
@@ -136,6 +157,7 @@ class Pipeline:
             workspace=step.workspace,
             session=session,
             busy=self._is_busy(step.fields),
+            lent=lent.get((step.workspace.id, tag_alone(step.fields.properties)), {}) if lent else {},
         )
         self._sessions.put(key, next_state(event, session))
         return event

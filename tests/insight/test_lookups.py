@@ -9,9 +9,15 @@ import pytest
 from service_core.access.keys import issue
 from service_core.access.model import CredentialKind
 from service_core.access.windows import FixedWindows
+from service_core.changes.actor import Actor
 from service_core.gateway.exchange import Request
 from service_core.insight.ports import StoreUnavailable
+from service_core.kernel.ids import new_id
 from service_core.testing.story import campaign
+from service_core.workspace.links.clicks import Asked, Witness
+from service_core.workspace.links.model import UTM, Link, LinkDomain
+from service_core.workspace.links.ports import ClickCount
+from service_core.workspace.links.route import Route
 
 HOME, ELSEWHERE = "203.0.113.7", "198.51.100.1"
 IDS = {"fbclid": "fb1", "gbraid": "gb1", "fbp": "fb.1.1", "fbc": "fb.1.fb1"}
@@ -258,3 +264,103 @@ async def test_a_store_that_cannot_be_read_is_503(shop, monkeypatch):
 
     monkeypatch.setattr(shop.served.service.ports.events, "people", away)
     assert (await shop.ask("lookup", {"email": "ann@example.com"}))[0] == 503
+
+
+class Links:
+    """Trackable links of a shop, and clicks on them."""
+
+    def __init__(self, shop):
+        self.shop, self.store = shop, shop.served.service.ports.workspace
+        self.workspace_id = shop.client.workspace.id
+
+    async def make(self, lyr, target="app"):
+        now = self.shop.served.now
+        link = Link(
+            id=new_id(), workspace_id=self.workspace_id, name=lyr, domain_id=LinkDomain("go.example.com").id,
+            destination_url="https://example.com/", tracking_identifier=lyr, slug=lyr, target=target,
+            ios_url="https://apps.apple.com/app/id1", android_url=None, **dict.fromkeys(UTM), created_at=now,
+            updated_at=now, created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
+        )  # fmt: skip
+        async with self.store.begin(self.workspace_id) as unit:
+            await unit.resources.save(link)
+        return link
+
+    async def click(self, link, minutes=10, *, ip=HOME, agent=None, workspace_id=None):
+        route = Route.of(link.model_copy(update={"workspace_id": workspace_id or self.workspace_id}))
+        witness = Witness(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
+        at = self.shop.served.now - timedelta(minutes=minutes)
+        await self.store.record([witness.click(route, Asked("", agent, ip), at)])
+
+
+@pytest.fixture
+def links(shop):
+    return Links(shop)
+
+
+async def test_a_visit_that_a_link_to_an_app_brought_is_behind_an_install(shop, links):
+    await links.make("app00001")
+    await links.make("web00001", "web")
+    shop.visit("A", store=False, lyr="app00001")
+    shop.visit("B", store=False, lyr="web00001")
+    await shop.client.knows()
+    answer = await shop.deferred()
+    assert (answer["match"], answer["attribution"]["lyr"]) == (
+        {"kind": "ip", "guaranteed": False, "candidates": 1},
+        "app00001",
+    )
+    assert await shop.deferred() == NOTHING
+
+
+async def test_a_deleted_link_to_an_app_counts_for_the_visits_it_brought(shop, links):
+    link = await links.make("app00001")
+    async with links.store.begin(links.workspace_id) as unit:
+        await unit.resources.remove(link, shop.served.now)
+    shop.visit("A", store=False, lyr="app00001")
+    await shop.client.knows()
+    assert (await shop.deferred())["found"]
+
+
+async def test_a_visit_that_ended_by_a_click_on_a_link_to_an_app_is_behind_an_install(shop, links):
+    await links.click(await links.make("app00001"), 8)
+    shop.visit("A", 10, store=False)
+    shop.visit("B", 5, store=False)
+    await shop.client.knows()
+    answer = await shop.deferred()
+    assert answer["attribution"]["visitor_id"] == "A"
+
+
+BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+
+
+@pytest.mark.parametrize(
+    "click",
+    [{"minutes": 61}, {"ip": ELSEWHERE}, {"agent": BOT}],
+    ids=["too long ago", "another network", "a bot"],
+)
+async def test_a_click_that_is_not_behind_an_install_brings_no_visit(shop, links, click):
+    await links.click(await links.make("app00001"), **click)
+    shop.visit("A", 55, store=False)
+    await shop.client.knows()
+    assert not (await shop.deferred())["found"]
+
+
+async def test_clicks_on_links_to_the_web_and_those_of_others_bring_no_visit(shop, links, served):
+    await links.click(await links.make("web00001", "web"), 8)
+    other = await served.workspace()
+    await links.click(await links.make("app00001"), 8, workspace_id=other.workspace.id)
+    shop.visit("A", 10, store=False)
+    await shop.client.knows()
+    assert not (await shop.deferred())["found"]
+
+
+async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_click_is_not(shop, links):
+    link = await links.make("app00001")
+    await links.click(link, 30)
+    await links.click(link, 8)
+    await links.store.forget(shop.served.now - timedelta(minutes=20))
+    since = shop.served.now - timedelta(hours=1)
+    clicked = await links.store.clicked_tags(links.workspace_id, HOME, since)
+    assert clicked == {"app00001": shop.served.now - timedelta(minutes=8)}
+    await links.store.forget(shop.served.now)
+    assert await links.store.clicked_tags(links.workspace_id, HOME, since) == {}
+    assert await links.store.counts(links.workspace_id) == {link.id: ClickCount(2, 1)}

@@ -106,7 +106,8 @@ async def look_up_install(
     """Tell which web visit an install goes back to; each visit is told once.
 
     By link tag, then install referrer, then click id, then the client's address among visits that
-    ended at an app store within the hour. Several visitors at that address are not told apart.
+    ended at an app store, or a link to an app, within the hour. Several visitors at that address are
+    not told apart.
     """
     install = Install(
         lyr=body.lyr or None,

@@ -9,12 +9,13 @@ from typing import Final
 
 from service_core.access.model import Caller
 from service_core.insight.lookups.install import Install
-from service_core.insight.lookups.ports import VisitClaims
+from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.lookups.store_clicks import leads_to_store
 from service_core.insight.measures import Op, Predicate
 from service_core.insight.ports import EventLog, EventPage, People, PeoplePage, Person, Scan, Touch
 from service_core.insight.scans import scan_of
 from service_core.intake.model import Event
+from service_core.intake.ports import LinkTags
 from service_core.kernel.ranges import Span
 
 MARK_WINDOW: Final = timedelta(days=30)
@@ -56,13 +57,26 @@ class Resolver:
         people: persons and their touches.
         events: rows of visits.
         claims: which visits were matched before.
+        links: tells links to an app by their tags.
+        clicks: clicks on links, by the address they came from.
         window: how long an address of the network counts as the same device.
     """
 
-    def __init__(self, people: People, events: EventLog, claims: VisitClaims, window: timedelta) -> None:
+    def __init__(
+        self,
+        people: People,
+        events: EventLog,
+        claims: VisitClaims,
+        *,
+        links: LinkTags,
+        clicks: TagClicks,
+        window: timedelta,
+    ) -> None:
         self._people = people
         self._events = events
         self._claims = claims
+        self._links = links
+        self._clicks = clicks
         self._window = window
 
     async def by_email(self, who: Caller, email: str) -> Match:
@@ -105,11 +119,25 @@ class Resolver:
         if address is None:
             return NOTHING
         rows = await self._rows(who, self._window, Predicate("ip", Op.EQ, address))
-        visits = await self._unclaimed(who, [event for event in rows if leads_to_store(event)])
+        visits = await self._unclaimed(who, await self._towards_app(who, address, rows))
         visitors = {event.visitor_id for event in visits}
         if len(visitors) != 1:
             return Match(Kind.IP, len(visitors)) if visitors else NOTHING
         return await self._claim(who, Kind.IP, visits[0], 1) or NOTHING
+
+    async def _towards_app(self, who: Caller, address: str, rows: Sequence[Event]) -> list[Event]:
+        """Events of visits that ended at an app: by a click on the way to a store, or a link to an app."""
+        if not rows:
+            return []
+        workspace_id = who.workspace.id
+        clicked = await self._clicks.clicked_tags(workspace_id, address, who.now - self._window)
+        tags = {event.lyr for event in rows if event.lyr} | clicked.keys()
+        links = await self._links.tagged(workspace_id, tags) if tags else {}
+        to_app = {tag for tag, link in links.items() if link.to_app}
+        last = max((at for tag, at in clicked.items() if tag in to_app), default=_EVER)
+        return [
+            event for event in rows if leads_to_store(event) or event.lyr in to_app or event.timestamp <= last
+        ]
 
     async def _claim(self, who: Caller, kind: Kind, visit: Event, candidates: int) -> Match | None:
         """The person of a visit, if there is a touch to tell and nobody was faster."""
