@@ -1,14 +1,13 @@
 """Processes this one starts, keeps running, and lets finish."""
 
 import asyncio
+import logging
 import os
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Self
-
-import structlog
 
 from hosts.waiting import waited
 from service_core.kernel.errors import StartupError
@@ -22,7 +21,7 @@ LONGEST_PAUSE_SECONDS: Final = 15.0
 STEADY_SECONDS: Final = 60.0
 """A process that ran for so long was healthy: it is started again without much of a pause."""
 
-_log = structlog.get_logger("touchpoint.children")
+_log = logging.getLogger("touchpoint.children")
 
 
 def say_ready(address: str = "-") -> None:
@@ -133,7 +132,11 @@ async def keep(
         if await _outlives(child, stop):
             await child.stop()
             return
-        _log.error(f"{child.name} ended and is started again", code=child.process.returncode, pause=pause)
+        _log.error(
+            "%s ended and is started again",
+            child.name,
+            extra={"code": child.process.returncode, "pause": pause},
+        )
         gone(child)
         pause = FIRST_PAUSE_SECONDS if loop.time() - began > STEADY_SECONDS else pause
         while await waited(stop, pause):
@@ -141,7 +144,7 @@ async def keep(
             try:
                 child = await again()
             except StartupError as fault:
-                _log.error(str(fault), pause=pause)
+                _log.error("%s", fault, extra={"pause": pause})
             else:
                 break
         else:

@@ -1,12 +1,11 @@
 """Logs of the service: one JSON object per line on standard error, without secrets or persons."""
 
+import json
 import logging
 import re
 import sys
+from datetime import UTC, datetime
 from typing import Final, TextIO
-
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
 
 SECRET: Final = re.compile(r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_|sk_|rk_)[A-Za-z0-9_-]{8,}")
 AUTHORIZATION: Final = re.compile(
@@ -24,41 +23,37 @@ ADDRESS: Final = re.compile(
 """Persons and machines: e-mail addresses, IPv4 and IPv6."""
 
 
+_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; anything else was told with it, as ``extra``."""
+
+
 def write_logs(stream: TextIO | None = None) -> None:
     """Send every log record of the process through one formatter that redacts.
 
     Args:
         stream: where the lines go; None for standard error.
     """
-    shared: list[Processor] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                redacted,
-                structlog.processors.JSONRenderer(),
-            ],
-        )
-    )
+    handler.setFormatter(_Lines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for wordy in ("alembic", "touchpoint.server"):
         logging.getLogger(wordy).setLevel(logging.WARNING)
 
 
-def redacted(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Blank out credentials, e-mail addresses and IP addresses in every value of a record."""
-    return {name: _told(value) for name, value in event.items()}
+class _Lines(logging.Formatter):
+    """A record as one line of JSON; every value of it is redacted."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = {
+            "event": record.getMessage(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            **{name: value for name, value in vars(record).items() if name not in _OWN},
+        }
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps({name: _told(value) for name, value in told.items()}, ensure_ascii=False)
 
 
 def _told(value: object) -> object:

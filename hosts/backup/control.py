@@ -5,14 +5,13 @@ after `LONGEST_SECONDS` at the latest: a backup that hangs must not stop the ser
 """
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
-
-import structlog
 
 from hosts.backup.stillness import Stillness
 from service_core.kernel.errors import StartupError
@@ -25,7 +24,7 @@ WAIT_SECONDS: Final = 120.0
 _HELD: Final = b"held\n"
 _ENDED: Final = b"ended\n"
 
-_log = structlog.get_logger("touchpoint.backup")
+_log = logging.getLogger("touchpoint.backup")
 
 
 async def answering(folder: Path, stillness: Stillness, stop: asyncio.Event) -> None:

@@ -34,7 +34,7 @@ def copy_file(source: Path, folder: Path) -> None:
 
 def copy_folder(source: Path, folder: Path) -> None:
     """Finished files of a folder. One that is deleted meanwhile is left out; drafts are none."""
-    (folder / source.name).mkdir()
+    (folder / source.name).mkdir(mode=0o700)
     for file in sorted(source.iterdir()) if source.is_dir() else ():
         if file.is_file() and not file.name.endswith(DRAFT):
             try:

@@ -1,10 +1,9 @@
 """Clicks on their way into the book: many share a commit, and a redirect hardly waits for it."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final
-
-import structlog
 
 from service_core.kernel.sharing import Shared
 from service_core.workspace.links.clicks import Click
@@ -20,7 +19,7 @@ BOUND: Final = 20_000
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 5.0
 
-_log = structlog.get_logger("touchpoint.clicks")
+_log = logging.getLogger("touchpoint.clicks")
 
 
 class Recorder:
@@ -55,7 +54,7 @@ class Recorder:
         pause = FIRST_PAUSE_SECONDS
         while not await self._kept(clicks, pause):
             if self._closing.is_set():
-                _log.error("clicks were not kept", clicks=len(clicks))
+                _log.error("clicks were not kept", extra={"clicks": len(clicks)})
                 break
             await self._rest(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -65,10 +64,12 @@ class Recorder:
         try:
             await self._book.record(clicks)
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
-            _log.exception("clicks wait for their store", fault=type(fault).__name__, pause=pause)
+            _log.exception(
+                "clicks wait for their store", extra={"fault": type(fault).__name__, "pause": pause}
+            )
             return False
         if self._dropped:
-            _log.error("clicks were not kept while their store was away", clicks=self._dropped)
+            _log.error("clicks were not kept while their store was away", extra={"clicks": self._dropped})
             self._dropped = 0
         return True
 

@@ -69,8 +69,6 @@ def _append(append: Method, _: str) -> Method:
 
 
 def _read(read: Method, name: str) -> Method:
-    seconds = meters.READ_SECONDS.labels(name)
-
     async def timed(*given: Any) -> Any:
         began = time.perf_counter()
         try:
@@ -78,7 +76,7 @@ def _read(read: Method, name: str) -> Method:
         except Exception as fault:
             meters.READ_FAULTS.labels(name, type(fault).__name__).inc()
             raise
-        seconds.observe(time.perf_counter() - began)
+        meters.READ_SECONDS.labels(name).observe(time.perf_counter() - began)
         return answer
 
     return timed

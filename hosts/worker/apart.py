@@ -6,12 +6,11 @@ that waits for wake-ups, and a fresh process for each job.
 
 import argparse
 import asyncio
+import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any, Final
-
-import structlog
 
 from hosts import monitoring
 from hosts.composition.compose import installed
@@ -34,7 +33,7 @@ LONGEST_PAUSE_SECONDS: Final = 15.0
 STEADY_SECONDS: Final = 60.0
 """A worker that ran for so long was healthy: the next pause is short again."""
 
-_log = structlog.get_logger("touchpoint.worker")
+_log = logging.getLogger("touchpoint.worker")
 
 
 def run(config: Path, workers: int = 1) -> None:
@@ -89,7 +88,9 @@ async def _supervise(command: list[str], stop: asyncio.Event) -> None:
             await ended
             return
         pause = FIRST_PAUSE_SECONDS if loop.time() - started > STEADY_SECONDS else pause
-        _log.error("the worker ended and is started again", code=process.returncode, pause=pause)
+        _log.error(
+            "the worker ended and is started again", extra={"code": process.returncode, "pause": pause}
+        )
         await waited(stop, pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 

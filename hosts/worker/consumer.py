@@ -1,12 +1,12 @@
 """The consumer: moves accepted events from the queue into the event store, batch by batch."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
 import orjson
-import structlog
 
 from hosts.composition.ports import Ports
 from hosts.monitoring import canary
@@ -25,7 +25,7 @@ GATHER_SECONDS: Final = 0.2
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 5.0
 
-_log = structlog.get_logger("touchpoint.consumer")
+_log = logging.getLogger("touchpoint.consumer")
 
 
 def pipeline_of(ports: Ports, settings: IngestSettings) -> Pipeline:
@@ -55,7 +55,10 @@ async def consume(pipeline: Pipeline, stop: asyncio.Event) -> None:
         try:
             moved = await pipeline.drain_once()
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
-            _log.exception("batch not stored; it stays in the queue", fault=type(fault).__name__, pause=pause)
+            _log.exception(
+                "batch not stored; it stays in the queue",
+                extra={"fault": type(fault).__name__, "pause": pause},
+            )
             await waited(stop, pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             continue

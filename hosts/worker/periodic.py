@@ -1,13 +1,12 @@
 """Tasks that come round: each is idempotent, so running one twice is harmless."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
-
-import structlog
 
 from hosts.waiting import waited
 
-_log = structlog.get_logger("touchpoint.periodic")
+_log = logging.getLogger("touchpoint.periodic")
 
 
 async def every(seconds: float, task: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
@@ -16,4 +15,4 @@ async def every(seconds: float, task: Callable[[], Awaitable[None]], stop: async
         try:
             await task()
         except Exception:  # noqa: BLE001 - one failed turn must not end the others
-            _log.exception("periodic task failed", task=getattr(task, "__qualname__", str(task)))
+            _log.exception("periodic task failed", extra={"work": getattr(task, "__qualname__", str(task))})
