@@ -11,18 +11,18 @@ from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.parts import BUCKET, Part, in_seconds, keys
 from plugins.events_sql.presence import told_by_sessions
+from plugins.events_sql.statements import built
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
 
 
 def aggregate(plan: Aggregate, reader: Reader) -> Grid:
     """Evaluate a plan."""
     leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
-    grid = _grid(plan, leaves)
-    found = reader.rows(_ordered(plan, leaves, grid, plan.limit, plan.offset))
+    found = reader.rows(built(_page, plan, leaves, plan.limit, plan.offset))
     if not keys(plan):
         return _answer(plan, leaves, found, shown=len(found[plan.offset :][: plan.limit]))
     if not found and plan.offset:
-        first = reader.rows(_ordered(plan, leaves, grid, 1, 0))
+        first = reader.rows(built(_page, plan, leaves, 1, 0))
         return _answer(plan, leaves, first, shown=0)
     return _answer(plan, leaves, found, shown=len(found))
 
@@ -55,11 +55,9 @@ def _sum_of_all(column: Expression, leaf: Leaf) -> Expression:
     return summed if in_seconds(leaf) else fn.Whole(summed)
 
 
-def _ordered(
-    plan: Aggregate, leaves: Sequence[Leaf], rows: sa.Subquery, limit: int | None, offset: int
-) -> sa.Select[Any]:
+def _page(plan: Aggregate, leaves: Sequence[Leaf], limit: int | None, offset: int) -> sa.Select[Any]:
     """The groups in order, cut to the page; each row of a page tells the number and sums of all."""
-    names = keys(plan)
+    rows, names = _grid(plan, leaves), keys(plan)
     columns = [rows.c[name] for name in (*names, *(f"m{i}" for i in range(len(leaves))))]
     if names and (offset or limit is not None):
         columns.append(sa.func.count().over().label("groups"))

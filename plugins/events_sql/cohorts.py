@@ -10,6 +10,7 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.periods import bucket_index
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
+from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import person_no, persons_first_seen
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import touches
@@ -21,9 +22,10 @@ _MEMBERS: Final = sa.table("members", *(sa.column(name, sa.BigInteger) for name 
 
 def cohorts(plan: CohortPlan, reader: Reader) -> CohortTable:
     """Cohort sizes, and activity and money by cohort and bucket."""
-    reader.keep(_MEMBERS.name, _members(plan))
-    sizes = reader.rows(sa.select(_MEMBERS.c.cohort, sa.func.count()).group_by(_MEMBERS.c.cohort))
-    return CohortTable(dict(sizes), _cells(plan, reader.rows(_active(plan)), reader.rows(_paid(plan))))
+    reader.keep(_MEMBERS.name, built(_members, plan))
+    sizes = reader.rows(built(_sizes))
+    active, paid = reader.rows(built(_active, plan)), reader.rows(built(_paid, plan))
+    return CohortTable(dict(sizes), _cells(plan, active, paid))
 
 
 def _members(plan: CohortPlan) -> sa.Select[Any]:
@@ -37,6 +39,10 @@ def _members(plan: CohortPlan) -> sa.Select[Any]:
     came = _first_touches(plan)
     met = [meets(of_column(_touch_column(came, p.column)), p) for p in plan.first_touch]
     return statement.select_from(first.outerjoin(came, came.c.person_no == first.c.person_no)).where(*met)
+
+
+def _sizes() -> sa.Select[Any]:
+    return sa.select(_MEMBERS.c.cohort, sa.func.count()).group_by(_MEMBERS.c.cohort)
 
 
 def _touch_column(touch: Any, name: str) -> Expression:

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy.engine.default import DefaultDialect
 
 from plugins.events_sql.settings import SqlSettings
-from plugins.events_sql.statements import Statement, Statements, Values
+from plugins.events_sql.statements import Built, Statement, Statements, Values
 from service_core.plugin import Event, QueryTimeout, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Reader:
             self._held = self._backend.session(self._budget)
         return self._held
 
-    def rows(self, statement: Statement) -> list[tuple[Any, ...]]:
+    def rows(self, statement: Statement | Built) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
         return self.text(*self._statements.render(statement))
 
@@ -133,11 +133,11 @@ class Reader:
         """Run a statement in the engine's own words; every row of its answer."""
         return self.session.rows(text, values)
 
-    def frame(self, statement: Statement) -> "pl.DataFrame":
+    def frame(self, statement: Statement | Built) -> "pl.DataFrame":
         """The answer as a data frame."""
         return self.session.frame(*self._statements.render(statement))
 
-    def keep(self, name: str, statement: Statement) -> None:
+    def keep(self, name: str, statement: Statement | Built) -> None:
         """Keep an answer as a table of this question alone, for the statements that follow."""
         self.session.keep(name, *self._statements.render(statement))
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.statements import built
 from plugins.events_sql.tables import CANDIDATES, EVENTS, OWNERS, PERSONS
 
 THEIRS: Final = sa.table("theirs", sa.column("no", sa.BigInteger))
@@ -29,7 +30,7 @@ def keep_theirs(workspace_id: UUID, persons: sa.Select[Any], reader: Reader) -> 
 
 def keep_near(workspace_id: UUID, reader: Reader) -> None:
     """Keep who has a say in the touches of `THEIRS`."""
-    reader.keep(_SHARING.name, _sharing())
+    reader.keep(_SHARING.name, built(_sharing))
     reader.keep(NEAR.name, _visitors(workspace_id, sa.select(_SHARING.c.no)))
 
 

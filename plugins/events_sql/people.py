@@ -16,6 +16,7 @@ from plugins.events_sql.log import ROW
 from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
 from plugins.events_sql.rows import aware, event, loads
+from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import person_no, persons_first_seen
 from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
@@ -38,15 +39,16 @@ def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
 
 def gather(plan: PeoplePage, reader: Reader) -> None:
     """Keep everyone who is asked for as a table of the question."""
-    reader.keep("crowd", _crowd(plan))
+    reader.keep("crowd", built(_crowd, plan))
 
 
 def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
-    reader.keep("shown", _page(plan))
+    reader.keep("shown", built(_page, plan))
     keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
     keep_near(plan.scan.workspace_id, reader)
-    told = {name: {row[0]: row[1:] for row in reader.rows(part)} for name, part in _parts(plan.scan).items()}
+    found = {name: reader.rows(built(part, plan.scan)) for name, part in _PARTS.items()}
+    told = {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
     order = reader.rows(sa.select(SHOWN.c.person_no).order_by(SHOWN.c.place))
     return [_person(number, told) for (number,) in order]
 
@@ -148,22 +150,18 @@ def _page(plan: PeoplePage) -> sa.Select[Any]:
     )
 
 
-def _parts(scan: Scan) -> dict[str, sa.Select[Any]]:
-    """What the rows of the page show, one statement each; every first column is the person."""
+def _name(_: Scan) -> sa.Select[Any]:
+    return sa.select(SHOWN.c.person_no, IDS.c.id).join(IDS, IDS.c.no == SHOWN.c.person_no)
+
+
+def _first(scan: Scan) -> sa.Select[Any]:
     first = persons_first_seen(scan, THEIRS)
+    return sa.select(SHOWN.c.person_no, first.c.first_at).join(first, first.c.person_no == SHOWN.c.person_no)
+
+
+def _touch(scan: Scan) -> sa.Select[Any]:
     touch = _first_touches(scan, NEAR).subquery("touch")
-    return {
-        "name": sa.select(SHOWN.c.person_no, IDS.c.id).join(IDS, IDS.c.no == SHOWN.c.person_no),
-        "seen": _seen(scan),
-        "latest": _latest(scan),
-        "first": sa.select(SHOWN.c.person_no, first.c.first_at).join(
-            first, first.c.person_no == SHOWN.c.person_no
-        ),
-        "touch": sa.select(touch).join(SHOWN, SHOWN.c.person_no == touch.c.person_no),
-        "converted": _converted(scan),
-        "money": _money(scan, shown=True),
-        "said": said(scan),
-    }
+    return sa.select(touch).join(SHOWN, SHOWN.c.person_no == touch.c.person_no)
 
 
 def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression]]:
@@ -235,6 +233,23 @@ def _first_touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Select[
     numbered = sa.select(touch, place.label("place")).subquery()
     columns = [numbered.c[name] for name in ("person_no", "at", *COLUMNS)]
     return sa.select(*columns).where(numbered.c.place == 1)
+
+
+def _shown_money(scan: Scan) -> sa.Select[Any]:
+    return _money(scan, shown=True)
+
+
+_PARTS: Final = {
+    "name": _name,
+    "seen": _seen,
+    "latest": _latest,
+    "first": _first,
+    "touch": _touch,
+    "converted": _converted,
+    "money": _shown_money,
+    "said": said,
+}
+"""What the rows of the page show, one statement each; every first column is the person."""
 
 
 def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:

@@ -1,54 +1,101 @@
-"""Statements to text: compiled once per shape, so a repeated question only binds its values."""
+"""Statements to text: compiled once per shape, and not even built again for a question asked before.
+
+Building a statement costs more than compiling it, and a dashboard asks the same questions all day.
+"""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
+T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
 Values = Sequence[Any] | Mapping[str, Any]
 """Values of parameters: in order, or by name, as the dialect writes parameters."""
 
+Rendered = tuple[str, Values]
+"""Text with parameters, and their values."""
+
+_SHAPES: Final = 512
+_QUESTIONS: Final = 512
+
+
+class Built(NamedTuple):
+    """A statement as the function that builds it and what it is built from, see `built`."""
+
+    build: Callable[..., Statement]
+    given: tuple[object, ...]
+
+
+def built(build: Callable[..., Statement], *given: object) -> Built:
+    """The statement ``build(*given)``, built once for values that look the same.
+
+    Args:
+        build: a pure function of a module.
+        given: plain values, whose ``repr`` tells all of them.
+    """
+    return Built(build, given)
+
 
 class Statements:
-    """Compiled texts of one dialect by the cache key of the statement, the latest ``size`` of them."""
+    """Texts of one dialect: of constant statements, and of the latest shapes and questions."""
 
-    def __init__(self, dialect: DefaultDialect, size: int = 512) -> None:
+    def __init__(self, dialect: DefaultDialect) -> None:
         self._dialect = dialect
-        self._size = size
-        self._known: OrderedDict[Any, SQLCompiler] = OrderedDict()
-        self._constant: WeakKeyDictionary[Statement, tuple[str, Values]] = WeakKeyDictionary()
+        self._constant: WeakKeyDictionary[Statement, Rendered] = WeakKeyDictionary()
+        self._shapes: _Latest[SQLCompiler] = _Latest(_SHAPES)
+        self._questions: _Latest[Rendered] = _Latest(_QUESTIONS)
         self._lock = Lock()
 
-    def render(self, statement: Statement) -> tuple[str, Values]:
-        """Text with parameters, and their values; at once for a statement that was rendered before."""
+    def render(self, statement: Statement | Built) -> Rendered:
+        """Text and values; at once for a statement or a question that was rendered before."""
+        if isinstance(statement, Built):
+            build, given = statement
+            # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
+            return self._questions.get((build, repr(given)), lambda: self._compiled(build(*given)))
         with self._lock:
             known = self._constant.get(statement)
         if known is None:
-            known = self._render(statement)
+            known = self._compiled(statement)
             with self._lock:
                 self._constant[statement] = known
         return known
 
-    def _render(self, statement: Statement) -> tuple[str, Values]:
+    def _compiled(self, statement: Statement) -> Rendered:
         key = statement._generate_cache_key()  # noqa: SLF001 - SQLAlchemy's own engines use the same door
         if key is None:
             raise TypeError("A construct without inherit_cache keeps this statement from being cached.")
-        with self._lock:
-            compiled = self._known.get(key.key)
-        if compiled is None:
-            compiled = self._dialect.statement_compiler(self._dialect, statement, cache_key=key)
-        with self._lock:
-            self._known[key.key] = compiled
-            self._known.move_to_end(key.key)
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
+        compiled = self._shapes.get(
+            key.key, lambda: self._dialect.statement_compiler(self._dialect, statement, cache_key=key)
+        )
         values = compiled.construct_params(extracted_parameters=key.bindparams)
         if not compiled.positional:
             return str(compiled), values
         return str(compiled), [values[name] for name in compiled.positiontup or ()]
+
+
+class _Latest(Generic[T]):
+    """The values asked for last, for any number of threads; one may be made twice, harmlessly."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[Any, T] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Any, make: Callable[[], T]) -> T:
+        """The value of a key, made when it is not there."""
+        with self._lock:
+            value = self._kept.get(key)
+        if value is None:
+            value = make()
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+        return value
