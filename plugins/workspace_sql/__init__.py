@@ -1,26 +1,15 @@
 """Workspaces and keys in SQL: ``storage.workspace = "sqlite:///workspace.db"`` or ``postgresql://…``."""
 
 from collections.abc import Iterable
-from importlib.util import find_spec
 
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
-from service_core.plugin import Adapter, Directory, Keeps, StartupError, hook
+from service_core.plugin import Adapter, Directory, Keeps, hook
 
 
-def _file(settings: SqliteSettings) -> Directory:
-    from plugins.workspace_sql.adapter import SqlDirectory
-    from plugins.workspace_sql.sqlite import SqliteDatabase
+def _open(settings: SqliteSettings | PostgresSettings) -> Directory:
+    from plugins.workspace_sql.adapter import directory_in
 
-    return SqlDirectory(SqliteDatabase(settings))
-
-
-def _server(settings: PostgresSettings) -> Directory:
-    if find_spec("psycopg") is None:
-        raise StartupError("postgresql:// needs psycopg. Install it with `pip install touchpoint[postgres]`.")
-    from plugins.workspace_sql.adapter import SqlDirectory
-    from plugins.workspace_sql.postgresql import PostgresDatabase
-
-    return SqlDirectory(PostgresDatabase(settings))
+    return directory_in(settings)
 
 
 @hook
@@ -29,6 +18,6 @@ def adapters() -> Iterable[Adapter]:
     one = "Workspaces and keys in one SQLite file, shared safely by the processes of a machine."
     many = "Workspaces and keys in PostgreSQL, shared by the processes of several machines."
     return (
-        Adapter("workspace", "sqlite", _file, SqliteSettings, one, keeps=Keeps.SQLITE),
-        Adapter("workspace", "postgresql", _server, PostgresSettings, many),
+        Adapter("workspace", "sqlite", _open, SqliteSettings, one, keeps=Keeps.SQLITE),
+        Adapter("workspace", "postgresql", _open, PostgresSettings, many),
     )

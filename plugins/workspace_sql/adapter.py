@@ -17,10 +17,13 @@ from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.grants import SqlGrants
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
+from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
+from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
 from plugins.workspace_sql.shares import SqlShares
 from plugins.workspace_sql.signups import SqlSignups
+from plugins.workspace_sql.sqlite import SqliteDatabase
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
 from plugins.workspace_sql.visit_claims import SqlVisitClaims
 from service_core.plugin import Credential, Identity, Workspace
@@ -30,6 +33,17 @@ _IDENTIFY: Final = (
     .join(WORKSPACES, WORKSPACES.c.id == CREDENTIALS.c.workspace_id)
     .where(CREDENTIALS.c.digest == sa.bindparam("sought"), CREDENTIALS.c.revoked_at.is_(None))
 )
+
+
+def directory_in(settings: SqliteSettings | PostgresSettings) -> "SqlDirectory":
+    """The directory of the database that a URL names.
+
+    Raises:
+        StartupError: its driver is not installed.
+    """
+    if isinstance(settings, SqliteSettings):
+        return SqlDirectory(SqliteDatabase(settings))
+    return SqlDirectory(PostgresDatabase(settings))
 
 
 class SqlDirectory(

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -35,9 +36,16 @@ class PostgresDatabase(Database):
 
     Args:
         settings: the server, the database and how long to wait for a write.
+
+    Raises:
+        StartupError: the driver is not installed.
     """
 
     def __init__(self, settings: PostgresSettings) -> None:
+        if find_spec("psycopg") is None:
+            raise StartupError(
+                "postgresql:// needs psycopg. Install it with `pip install touchpoint[postgres]`."
+            )
         super().__init__()
         self._settings = settings
         self._watcher: AsyncEngine | None = None
