@@ -5,11 +5,17 @@ from hosts.guard import App
 from hosts.http.app import api_app
 from hosts.ingest.address import ClientAddress
 from hosts.oauth.app import oauth
+from hosts.web.handbook import handbook_pages
 from hosts.web.pages import pages
+from service_core.handbook.book import Handbook
 
 
 def site(service: Service) -> App:
     """Everything the API's address answers: pages where a page stands, the gateway everywhere else."""
     addresses = ClientAddress(service.settings.ingest.trusted_proxies)
-    shown = [pages(service, addresses), oauth(service, addresses)]
+    shown = [
+        pages(service, addresses),
+        oauth(service, addresses),
+        handbook_pages(service.part(Handbook)),
+    ]
     return api_app(service.dispatch, addresses=addresses, pages=shown)

@@ -68,6 +68,7 @@ TABLE: Mapping[str, str] = {
     "GET /v1/exports": READ,
     "GET /v1/exports/{exportId}": READ,
     "GET /v1/onboarding": READ,
+    "GET /v1/docs/search": READ,
     "GET /v1/revenue": READ,
     "GET /v1/ads": READ,
     "GET /v1/commerce-metrics": READ,

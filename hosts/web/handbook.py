@@ -1,0 +1,105 @@
+"""The documentation for people and programs, under ``/docs``: HTML, Markdown and the index files."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from quart import Blueprint, Response, render_template
+
+from hosts.web.safety import HEADERS
+from service_core.handbook.book import Handbook
+from service_core.handbook.pages import INDEX, Page, anchors_of
+
+_MARKDOWN: Final = MarkdownIt("commonmark", {"html": False}).enable("table")
+_SUFFIX: Final = ".md"
+_STYLE: Final = "style.css"
+_FRESH: Final = HEADERS | {"Cache-Control": "no-cache"}
+
+
+def handbook_pages(handbook: Handbook) -> Blueprint:
+    """The blueprint of the documentation; its links are relative, so a proxy may serve it anywhere.
+
+    Args:
+        handbook: the pages.
+    """
+    blueprint = Blueprint("handbook", __name__, url_prefix="/docs", template_folder="templates")
+    style = (files("hosts.web") / "static" / _STYLE).read_bytes()
+
+    @blueprint.get("")
+    async def enter() -> Response:
+        return Response("", 302, {**_FRESH, "Location": "docs/"})
+
+    @blueprint.get("/")
+    async def start() -> Response:
+        return await _shown(handbook.pages[INDEX])
+
+    @blueprint.get(f"/{_STYLE}")
+    async def look() -> Response:
+        return _written(style, "text/css")
+
+    @blueprint.get("/llms.txt")
+    async def index() -> Response:
+        return _written(handbook.index(), "text/plain")
+
+    @blueprint.get("/llms-full.txt")
+    async def everything() -> Response:
+        return _written(handbook.everything(), "text/plain")
+
+    @blueprint.get("/<path:path>")
+    async def page(path: str) -> Response:
+        found = handbook.pages.get(path.removesuffix(_SUFFIX))
+        if found is None:
+            return Response("Not found", 404, _FRESH, mimetype="text/plain")
+        return _written(found.text, "text/markdown") if path.endswith(_SUFFIX) else await _shown(found)
+
+    return blueprint
+
+
+def _written(text: str | bytes, kind: str) -> Response:
+    return Response(text, 200, _FRESH, mimetype=kind)
+
+
+async def _shown(page: Page) -> Response:
+    up = "../" * page.path.count("/")
+    shown = await render_template("handbook.html", page=page, up=up, body=_html(page))
+    return Response(shown, 200, _FRESH, mimetype="text/html")
+
+
+@lru_cache(maxsize=256)
+def _html(page: Page) -> Markup:
+    """The page as HTML: its headings can be linked to, and its links lead to other such pages."""
+    tokens = _MARKDOWN.parse(page.text)
+    _name_headings(tokens)
+    for token in _links(tokens):
+        token.attrs["href"] = _target(str(token.attrs["href"]))
+    written = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return Markup(written)  # noqa: S704 - the pages are the project's own, and HTML in them is shown as text
+
+
+def _name_headings(tokens: list[Token]) -> None:
+    opened = [
+        (token, tokens[place + 1].content)
+        for place, token in enumerate(tokens)
+        if token.type == "heading_open" and token.tag in {"h1", "h2", "h3"}
+    ]
+    for (token, _), anchor in zip(opened, anchors_of(text for _, text in opened), strict=True):
+        token.attrs["id"] = anchor
+
+
+def _links(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        for inside in token.children or ():
+            if inside.type == "link_open":
+                yield inside
+
+
+def _target(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme or not parts.path.endswith(_SUFFIX):
+        return address
+    return parts._replace(path=parts.path.removesuffix(_SUFFIX)).geturl()
