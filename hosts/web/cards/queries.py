@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from hosts.web.cards.card import Answer, Card, Number, Setting, Table, instant, message, name_of
 from hosts.web.charts.days import bucket_at
 from hosts.web.charts.plot import Bucket, Series, plot
 from hosts.web.charts.shares import Row, rows
+from service_core.kernel.instants import wire
+from service_core.kernel.ranges import Span, Unit
+from service_core.kernel.series import cover
 
 MOST_LINES: Final = 5
 """Lines of one plot; the table names all."""
 
 _BUCKET: Final = "bucket"
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _ADDITIVE: Final = frozenset({"count", "currency"})
 """Units whose parts make up a whole, as far as a picture tells: their rows have shares and zeros."""
 
@@ -59,7 +64,17 @@ class _Asked:
 
     @property
     def size(self) -> str:
-        return self.data["meta"]["resolved"]["interval"] or "day"
+        size: str = self.data["meta"]["resolved"]["interval"]
+        return size
+
+    def starts(self) -> list[str]:
+        """The starts of all buckets, also of those no row was listed for; none is shown ahead of the data."""
+        meta = self.data["meta"]
+        covered = meta["resolved"]["date_range"]
+        span = Span(instant(covered["from"]), instant(covered["to"]) + _MILLISECOND)
+        through = max(instant(meta["data_through"]), *(instant(row[_BUCKET]) for row in self.data["rows"]))
+        buckets = cover(span, Unit(self.size), self.setting.zone)
+        return [wire(start) for start in buckets.starts if start <= through]
 
     def totals(self) -> tuple[Number, ...]:
         """The metrics over the whole range."""
@@ -98,7 +113,7 @@ class _Asked:
 
 
 def _over_time(asked: _Asked) -> Card:
-    starts = sorted({row[_BUCKET] for row in asked.data["rows"]})
+    starts = asked.starts()
     found = _by_name(asked, starts) if asked.dimensions else _by_metric(asked, starts)
     picture = plot(
         f"{asked.title}, by {asked.size}",
@@ -125,7 +140,10 @@ def _by_metric(asked: _Asked, starts: Sequence[str]) -> list[Series]:
     alike = [metric for metric in asked.metrics if metric["unit"] == asked.metrics[0]["unit"]]
     found = {row[_BUCKET]: row for row in asked.data["rows"]}
     return [
-        Series(asked.setting.label(metric["id"]), tuple(found[start][metric["id"]] for start in starts))
+        Series(
+            asked.setting.label(metric["id"]),
+            tuple(found.get(start, {}).get(metric["id"]) for start in starts),
+        )
         for metric in alike
     ]
 
