@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 from hosts.cli import (
     backing_up,
+    connections,
     demo,
     docs,
     importing,
@@ -64,4 +65,5 @@ app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
 app.add_typer(workspace.app, name="workspace")
+app.add_typer(connections.app, name="connection")
 app.add_typer(inspecting.config, name="config")

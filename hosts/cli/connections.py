@@ -1,0 +1,144 @@
+"""``touchpoint connection``: what a workspace has connected, as far as no plugin says it."""
+
+import asyncio
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from service_core.insight.connections.model import ConnectedAccount, Connection, ProviderKind
+
+app = typer.Typer(help="Note what a workspace has connected.", no_args_is_help=True, rich_markup_mode=None)
+
+
+class KindName(StrEnum):
+    """What a provider is connected for."""
+
+    ADS = "ads"
+    REVENUE = "revenue"
+
+
+class StatusName(StrEnum):
+    """How a connection stands."""
+
+    CONNECTED = "connected"
+    PENDING = "pending"
+    ERROR = "error"
+    EXPIRED = "expired"
+    DISCONNECTED = "disconnected"
+
+
+@app.command()
+def add(
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Such as meta or stripe.")],
+    account: Annotated[
+        list[str] | None, typer.Option(metavar="ID[=NAME]", help="An account; repeat for several.")
+    ] = None,
+    asset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ACCOUNT/ID[=NAME]",
+            help="A pixel or conversion action of an account; repeat for several.",
+        ),
+    ] = None,
+    kind: Annotated[
+        KindName | None, typer.Option(help="What it is for; needed for a provider nobody knows.")
+    ] = None,
+    status: Annotated[StatusName, typer.Option(help="How it stands.")] = StatusName.CONNECTED,
+    error: Annotated[str | None, typer.Option(metavar="TEXT", help="What is wrong with it.")] = None,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Add a connection, or replace what is noted of this provider."""
+    from service_core.insight.connections.model import Connection, ConnectionStatus
+    from service_core.kernel.clock import system_clock
+
+    described = _kind(provider, kind)
+    accounts = _accounts(account or [], asset or [])
+
+    async def save() -> "Connection":
+        from hosts.cli.deployment import chosen, directory_of
+
+        async with directory_of(config) as store:
+            owner = await chosen(store, workspace)
+            standing = ConnectionStatus(status.value)
+            connection = Connection(owner.id, provider, described, standing, system_clock(), accounts, error)
+            await store.save_connection(connection)
+            return connection
+
+    _print(asyncio.run(save()))
+
+
+@app.command("list")
+def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """List what a workspace has connected."""
+    for connection in asyncio.run(_listed(config, workspace)):
+        _print(connection)
+
+
+@app.command()
+def remove(
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Which connection.")],
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Forget a connection."""
+    if not asyncio.run(_removed(config, workspace, provider)):
+        raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
+    output().print(f"{provider} is forgotten.", soft_wrap=True, markup=False)
+
+
+async def _listed(config: "Path", workspace: str | None) -> "list[Connection]":
+    from hosts.cli.deployment import chosen, directory_of
+
+    async with directory_of(config) as store:
+        return await store.connections((await chosen(store, workspace)).id)
+
+
+async def _removed(config: "Path", workspace: str | None, provider: str) -> bool:
+    from hosts.cli.deployment import chosen, directory_of
+
+    async with directory_of(config) as store:
+        return await store.remove_connection((await chosen(store, workspace)).id, provider)
+
+
+def _kind(provider: str, named: KindName | None) -> "ProviderKind":
+    from service_core.insight.connections.model import ProviderKind
+    from service_core.insight.connections.providers import PROVIDERS
+
+    if named is not None:
+        return ProviderKind(named.value)
+    if provider not in PROVIDERS:
+        raise typer.BadParameter(
+            f"say what {provider} is for; known providers are {', '.join(PROVIDERS)}",
+            param_hint="--kind",
+        )
+    return PROVIDERS[provider].kind
+
+
+def _accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":
+    """Accounts in the order they are named first; an asset names its account, too."""
+    from service_core.insight.connections.model import Asset, ConnectedAccount
+
+    names = {id_: name or None for id_, _, name in (text.partition("=") for text in accounts)}
+    held: dict[str, list[Asset]] = {id_: [] for id_ in names}
+    for text in assets:
+        place, _, name = text.partition("=")
+        owner, _, id_ = place.partition("/")
+        if not owner or not id_:
+            raise typer.BadParameter(f"{text!r} does not read like act_1/1234=Shop", param_hint="--asset")
+        held.setdefault(owner, []).append(Asset(id_, name or None))
+    return tuple(ConnectedAccount(id_, names.get(id_), tuple(found)) for id_, found in held.items())
+
+
+def _print(connection: "Connection") -> None:
+    places = [f"{account.id}/{asset.id}" for account in connection.accounts for asset in account.assets] or [
+        account.id for account in connection.accounts
+    ]
+    parts = (connection.provider, connection.status.value, *places, connection.error)
+    output().print(" ".join(filter(None, parts)), soft_wrap=True, markup=False)
