@@ -1,0 +1,181 @@
+"""What a backup refuses, and how the event store is kept still."""
+
+import asyncio
+import json
+import sqlite3
+
+import pytest
+
+from hosts.backup.control import NAME, answering, held
+from hosts.backup.copying import copy_folder
+from hosts.backup.making import back_up
+from hosts.backup.restoring import restore
+from hosts.backup.stillness import Stillness
+from hosts.ownership import consumer_of
+from service_core.kernel.errors import StartupError
+
+
+@pytest.fixture
+def config(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for name in ("workspace.db", "spool.db"):
+        with sqlite3.connect(folder / name) as made:
+            made.execute("CREATE TABLE t (x)")
+            made.execute("INSERT INTO t VALUES (1)")
+        made.close()
+    (folder / "events.duckdb").write_bytes(b"events" * 10_000)
+    (folder / "events.duckdb.wal").write_bytes(b"log")
+    (folder / "exports").mkdir()
+    (folder / "exports" / "a.csv").write_text("done")
+    (folder / "exports" / "b.csv.part").write_text("half")
+    (folder / "touchpoint.toml").write_text("")
+    return folder / "touchpoint.toml"
+
+
+class Store:
+    """A store that writes as long as it is let."""
+
+    def __init__(self):
+        self.written = 0
+        self.release = asyncio.Event()
+
+    async def append(self, _events):
+        await self.release.wait()
+        self.written += 1
+
+    maintain = revoke_link = append
+
+    async def bounds(self, _workspace):
+        return None
+
+
+async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
+    store, stillness = Store(), Stillness()
+    wrapped = stillness.wrap("events", store)
+    first = asyncio.create_task(wrapped.append([]))
+    await asyncio.sleep(0)
+    hold = stillness.held()
+    holding = asyncio.create_task(hold.__aenter__())
+    await asyncio.sleep(0)
+    assert not holding.done()  # a write is under way
+    store.release.set()
+    await first
+    await holding
+    second = asyncio.create_task(wrapped.maintain(None))
+    assert await wrapped.bounds(None) is None
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (store.written, second.done()) == (1, False)
+    await hold.__aexit__(None, None, None)
+    await second
+    assert store.written == 2
+
+
+def test_adapters_of_other_ports_are_left_alone():
+    store = Store()
+    assert Stillness().wrap("queue", store) is store
+
+
+async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
+    stillness, stop = Stillness(), asyncio.Event()
+    serving = asyncio.create_task(answering(tmp_path, stillness, stop))
+    while not (tmp_path / NAME).exists():
+        await asyncio.sleep(0)
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+
+    def gone():
+        with held(tmp_path):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await asyncio.to_thread(gone)
+    async with asyncio.timeout(10), stillness.held():
+        stop.set()
+    await serving
+    assert not (tmp_path / NAME).exists()
+
+
+async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
+    stillness, stop = Stillness(), asyncio.Event()
+    serving = asyncio.create_task(answering(tmp_path, stillness, stop))
+    while not (tmp_path / NAME).exists():
+        await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+
+    def outlived():
+        with held(tmp_path):
+            asyncio.run_coroutine_threadsafe(ended(), loop).result(10)
+
+    async def ended():
+        stop.set()
+        await serving
+
+    with pytest.raises(StartupError, match="thrown away"):
+        await asyncio.to_thread(outlived)
+
+
+def test_a_service_that_does_not_answer_is_named(config, tmp_path):
+    with consumer_of(config.parent), pytest.raises(StartupError, match="does not answer"):
+        back_up(config, tmp_path / "backup")
+    assert not list(tmp_path.glob("backup*"))
+
+
+@pytest.mark.parametrize("name", ["backup", "backup.tar", "backup.tar.gz"])
+def test_every_file_comes_back_as_it_was_and_drafts_do_not(name, config, tmp_path):
+    told = []
+    back_up(config, tmp_path / name, told.append)
+    restore(tmp_path / name, tmp_path / "again")
+    found = sorted(p.relative_to(tmp_path / "again").as_posix() for p in (tmp_path / "again").rglob("*"))
+    assert found == [
+        "events.duckdb", "events.duckdb.wal", "exports", "exports/a.csv", "spool.db", "touchpoint.toml",
+        "workspace.db",
+    ]  # fmt: skip
+    assert (tmp_path / "again" / "events.duckdb").read_bytes() == b"events" * 10_000
+    again = sqlite3.connect(tmp_path / "again" / "spool.db")
+    assert again.execute("SELECT x FROM t").fetchall() == [(1,)]
+    again.close()
+    assert told[:2] == ["spool.db", "events.duckdb"]
+
+
+def test_a_backup_is_never_written_over_another(config, tmp_path):
+    (tmp_path / "backup").mkdir()
+    with pytest.raises(StartupError, match="exists already"):
+        back_up(config, tmp_path / "backup")
+
+
+def test_a_restore_takes_an_empty_folder_only(config, tmp_path):
+    back_up(config, tmp_path / "backup")
+    with pytest.raises(StartupError, match="not empty"):
+        restore(tmp_path / "backup", config.parent)
+
+
+def test_a_damaged_backup_is_refused_before_anything_is_written(config, tmp_path):
+    back_up(config, tmp_path / "backup")
+    (tmp_path / "backup" / "events" / "events.duckdb").write_bytes(b"x" * 60_000)
+    with pytest.raises(StartupError, match=r"events/events\.duckdb is not what was written"):
+        restore(tmp_path / "backup", tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
+    config.write_text('[ingest]\nqueue = "redis://localhost:6379/0"\n')
+    manifest = back_up(config, tmp_path / "backup")
+    assert manifest.elsewhere == ("ingest.queue",)
+    assert json.loads((tmp_path / "backup" / "backup.json").read_text())["elsewhere"] == ["ingest.queue"]
+
+
+def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path):
+    source, target = tmp_path / "exports", tmp_path / "copy"
+    source.mkdir()
+    target.mkdir()
+    (source / "gone.csv").symlink_to(tmp_path / "nowhere")
+    (source / "kept.csv").write_text("x")
+    copy_folder(source, target)
+    assert [path.name for path in (target / "exports").iterdir()] == ["kept.csv"]
+
+
+def test_a_folder_that_is_no_backup_is_refused(tmp_path):
+    (tmp_path / "some").mkdir()
+    with pytest.raises(StartupError, match="is no backup"):
+        restore(tmp_path / "some", tmp_path / "again")
