@@ -218,14 +218,14 @@ async def main(events: int, folder: Path, rounds: int) -> None:
             started = time.perf_counter()
             await build(service.ports.events, rows, END)  # type: ignore[arg-type]
             console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
-        key = await _key(service)
+        key = await key_of(service)
         watch = Watched(service.ports.events._engine)  # type: ignore[attr-defined]
         await planning(service, key, watch, console)
         for days in PEER_SECONDS:
             await compare(service, key, days, rounds, watch, console)
 
 
-async def _key(service: Service) -> str:
+async def key_of(service: Service) -> str:
     owner = Workspace(
         id=UUID(WORKSPACE), public_id="panels000000", name="Panels", domain=None, timezone="UTC", currency="USD",
         plan="unlimited", active=True, created_at=NOW, secret=b"panels",
