@@ -22,7 +22,7 @@ from plugins.events_sql.adapter import SqlEvents
 from service_core.gateway.exchange import Request
 from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
 from tests.bench.history import WORKSPACE, build
-from tests.bench.panels import ask, key_of
+from tests.bench.panels import ask, key_of, prepared
 
 END: Final = datetime(2026, 7, 1, tzinfo=UTC)
 NOW: Final = END + timedelta(hours=1)
@@ -38,7 +38,7 @@ def doors(days: int) -> dict[str, tuple[Request, list[str]]]:
     first = END - timedelta(days=days)
     where = f"""workspace_id = '{WORKSPACE}' AND NOT is_bot
         AND timestamp >= TIMESTAMP '{first:%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'"""
-    bucket = "day" if days <= 61 else "month"  # noqa: PLR2004 - contract 2.7
+    bucket = "day" if days <= 61 else "month"  # contract 2.7
     dates = f"start_date={first:%Y-%m-%d}&end_date={END - timedelta(days=1):%Y-%m-%d}"
     overview = [
         f"SELECT {_COUNTED} FROM events WHERE {where}",
@@ -81,17 +81,14 @@ async def compare(service: Service, key: str, rows: int, rounds: int, console: C
 
 async def main(rows: int, folder: Path, rounds: int) -> None:
     """Build what is missing, and compare."""
-    folder.mkdir(parents=True, exist_ok=True)
     name = f"events_{rows}.db"
-    fresh = not (folder / name).exists()
-    for left in folder.glob("doors_*"):
-        left.unlink()
+    fresh = prepared(folder, name)
     settings = Settings(
         storage=StorageSettings(
             events=f"duckdb:///{name}?threads=2&memory_limit=8GB&timeout_seconds=600",
-            workspace="sqlite:///doors_workspace.db",
+            workspace="sqlite:///panels_workspace.db",
         ),
-        ingest=IngestSettings(queue="spool:///doors_spool.db"),
+        ingest=IngestSettings(queue="spool:///panels_spool.db"),
     )
     async with compose(settings, folder, clock=lambda: NOW) as service:
         store = service.ports.events
