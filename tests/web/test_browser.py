@@ -1,156 +1,25 @@
 """The pages in a real browser: nothing runs, nothing frames, all can be read and used by keyboard alone."""
 
 import asyncio
-import os
-import shutil
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from urllib.parse import parse_qs, urlencode, urlsplit
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import pytest_asyncio
 
-from hosts.composition.ports import running
-from hosts.guard import guarded
-from hosts.serving import bind, serve
-from service_core.access.keys import found_workspace, mint_key
-from service_core.access.members.enrol import enrol
+from service_core.access.keys import mint_key
 from service_core.access.members.invite import invite
 from service_core.access.members.model import Account, Member
-from service_core.access.members.sign_in import Doorkeeper
 from service_core.access.model import Grant
-from service_core.access.person import caller_of
-from service_core.access.requests.file import Filing, file_request
 from service_core.access.roles import Role
-from service_core.changes.write import Writes
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
-from service_core.workspace.scripts.bodies import NewProposal
-from service_core.workspace.scripts.model import Condition
-from service_core.workspace.scripts.plan import propose
-from tests.oauth.walk import CHALLENGE
+from tests.web.house import CONTRAST, IN_BROWSER
 from tests.web.payloads import LONG_NAMES, PAYLOADS
-from tests.web.stage import PASSWORD, application, built
+from tests.web.stage import PASSWORD
 
-CHROMIUM = os.environ.get("CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
-)
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install it or name it in CHROMIUM"),
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.xdist_group("browser"),
-]
-
-WATCH = """
-window.seen = [];
-document.addEventListener("securitypolicyviolation", (event) => window.seen.push(event.violatedDirective));
-"""
-
-
-@dataclass
-class House:
-    """A deployment that is served, and a browser beside it."""
-
-    service: object
-    root: str
-    browser: object
-    founded: object
-    ann: Account
-    owner: Member
-
-    @property
-    def app(self):
-        return f"{self.root}/app"
-
-    @property
-    def settings(self):
-        return f"{self.app}/w/{self.founded.workspace.public_id}"
-
-    @property
-    def store(self):
-        return self.service.ports.workspace
-
-    @asynccontextmanager
-    async def page(self, *, signed_in=True, **options):
-        context = await self.browser.new_context(**options)
-        context.set_default_timeout(10_000)
-        if signed_in:
-            opened = await self.service.part(Doorkeeper).admit(self.ann)
-            cookie = {"name": "touchpoint", "value": opened.secret, "url": self.root, "sameSite": "Lax"}
-            await context.add_cookies([cookie])
-        try:
-            yield await context.new_page()
-        finally:
-            await context.close()
-
-    async def asked(self, *scopes, **texts):
-        """The page of a new request for a key."""
-        given = {"requester": "Agent key", "name": "Helper key", "reason": None, "client_name": None} | texts
-        filing = Filing(filer=new_id(), scopes=frozenset(scopes or [Scope.READ]), **given)
-        filed = await file_request(self.store, self.founded.workspace, filing, system_clock())
-        return f"{self.app}/approve?request={filed.token}"
-
-    async def consent(self, redirect="http://127.0.0.1:1/callback", name="Good helper"):
-        """The consent page of a new program."""
-        from service_core.access.authorization.model import Client  # noqa: PLC0415
-
-        client = Client(str(new_id()), name, (redirect,), system_clock())
-        await self.store.save_client(client)
-        query = {
-            "response_type": "code",
-            "client_id": client.id,
-            "redirect_uri": redirect,
-            "scope": " ".join(Scope),
-            "state": "x",
-            "code_challenge": CHALLENGE,
-            "code_challenge_method": "S256",
-        }
-        return f"{self.root}/oauth/authorize?{urlencode(query)}"
-
-    async def proposed(self, name, content="chat()", note="Please", value="x"):
-        """The id of a new proposal."""
-        who = caller_of(self.ann, self.owner, self.founded.workspace, system_clock())
-        condition = Condition(type="url_parameter", operator="equals", value=value, parameter=value)
-        wanted = NewProposal(name=name, type="inline", content=content, note=note, conditions=[condition])
-        reply = await self.service.part(Writes).run(who, propose(who, wanted), dry_run=False)
-        return reply.answer.data["id"]
-
-    async def everywhere(self):
-        """Every page there is to look at."""
-        return [
-            f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/lost-password",
-            f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
-            f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
-            f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts",
-            f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",
-        ]  # fmt: skip
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(tmp_path_factory):
-    from playwright.async_api import async_playwright  # noqa: PLC0415 - its driver starts a process
-
-    listener = bind("127.0.0.1:0")
-    root = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    folder = tmp_path_factory.mktemp("house")
-    service, _ = built(folder, clock=system_clock, settings={"http": {"root_url": root}})
-    stop = asyncio.Event()
-    async with running([service.ports.workspace]), async_playwright() as playwright:
-        store = service.ports.workspace
-        founded = await found_workspace(store, system_clock(), name="Example Shop")
-        hashed = await service.ports.passwords.hash(PASSWORD)
-        added = await enrol(
-            store, store, founded.workspace, email="ann@example.com", role=Role.OWNER, now=system_clock()
-        )
-        ann = replace(added.account, password=hashed)
-        await store.save_account(ann)
-        serving = asyncio.create_task(serve(guarded(application(service)), listener, "uvicorn", stop))
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield House(service, root, browser, founded, ann, added.member)
-        await browser.close()
-        stop.set()
-        await serving
+pytestmark = IN_BROWSER
 
 
 @asynccontextmanager
@@ -178,7 +47,6 @@ def batched(values, size):
 
 @pytest.mark.timeout(400)
 async def test_names_of_strangers_stay_text_on_every_page(house):
-    faults = []
     store, workspace = house.store, house.founded.workspace
     for payload in PAYLOADS:
         await mint_key(store, workspace, system_clock(), name=payload)
@@ -189,20 +57,7 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
         await store.save_grant(grant)
-    async with house.page() as page:
-        await page.add_init_script(WATCH)
-        page.on("dialog", lambda dialog: faults.append(dialog.message))
-        page.on("request", lambda sent: sent.url.startswith(house.root) or faults.append(sent.url))
-        page.on("console", lambda said: "Content Security" in said.text and faults.append(said.text))
-
-        async def look(address, texts):
-            await page.goto(address)
-            seen = await page.evaluate("[window.seen, window.owned, document.body.innerText]")
-            assert seen[:2] == [[], None], address
-            visible = " ".join(seen[2].split())
-            for text in texts:
-                assert " ".join(text.split()) in visible, text
-
+    async with house.watched() as look:
         for section in ("keys", "members", "connections"):
             await look(f"{house.settings}/{section}", PAYLOADS)
         for some in batched(PAYLOADS, 4):
@@ -210,15 +65,15 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
             await store.save_workspace(replace(workspace, name=some[0]))
             await look(await house.asked(**texts), some)
             await look(f"{house.app}/container/proposals/{await house.proposed(*some)}", some)
-            await look(f"{house.settings}/scripts", some[:1])
-            await look(f"{house.settings}/audit", some[:1])
             for name, payload in ((some[1], some[2]), (some[3], some[0])):
                 await store.save_workspace(replace(workspace, name=payload))
                 await look(await house.consent(name=name), (name, payload))
+        proposed = [some[0] for some in batched(PAYLOADS, 4)]
+        await look(f"{house.settings}/scripts", proposed)
+        await look(f"{house.settings}/audit", proposed)
         await look(f"{house.app}/workspaces", [some[0]])
     await store.save_workspace(workspace)
     assert len(PAYLOADS) >= 100
-    assert not faults
 
 
 async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
@@ -239,36 +94,6 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
     await house.store.save_workspace(house.founded.workspace)
-
-
-CONTRAST = """
-() => {
-  const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const channels = (colour) => {
-    paint.clearRect(0, 0, 1, 1); paint.fillStyle = colour; paint.fillRect(0, 0, 1, 1);
-    return [...paint.getImageData(0, 0, 1, 1).data];
-  };
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const colour = channels(getComputedStyle(at).backgroundColor);
-      if (colour[3] === 255) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const poor = [];
-  for (const node of document.body.querySelectorAll("*")) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    if (!own || !node.checkVisibility()) continue;
-    const [a, b] = [light(channels(getComputedStyle(node).color)), light(behind(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) poor.push([node.textContent.trim().slice(0, 40), ratio]);
-  }
-  return poor;
-}
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,0 +1,119 @@
+"""Public pages in a real browser: texts of strangers stay text, and everything can be reached without a mouse."""
+
+import pytest
+
+from tests.web.house import IN_BROWSER
+from tests.web.payloads import PAYLOADS
+
+pytestmark = IN_BROWSER
+
+QUESTIONS = {
+    "page_path": "pageviews",
+    "event_name": "events",
+    "utm_source": "visitors",
+    "utm_campaign": "visitors",
+    "browser": "visitors",
+    "landing_page": "visitors",
+}
+
+
+async def opened(house, kind, object_id):
+    link = await house.gallery.share(kind, object_id, show_workspace_name=True)
+    return f"{house.root}{link['path']}"
+
+
+@pytest.mark.parametrize(("dimension", "metric"), QUESTIONS.items())
+async def test_texts_of_events_stay_text(house, dimension, metric):
+    plan = {"metrics": [metric], "dimensions": [dimension], "limit": 1000}
+    report = await house.gallery.report(f"By {dimension}", source="query", plan=plan)
+    address = await opened(house, "report", report)
+    async with house.watched() as look:
+        await look(address, PAYLOADS)
+
+
+async def test_names_of_saved_work_stay_text(house):
+    gallery = house.gallery
+    drawn = {"source": "catalog", "metric_id": "visitors", "chart": "line"}
+    names = ["".join(pair)[:120] for pair in zip(PAYLOADS[::2], PAYLOADS[1::2], strict=False)]
+    async with house.watched() as look:
+        for start in range(0, len(names), 20):
+            some = names[start : start + 20]
+            cards = [await gallery.report(name, **drawn) for name in some]
+            title = PAYLOADS[start][:120]
+            await look(
+                await opened(house, "dashboard", await gallery.dashboard(cards, title)), [title, *some]
+            )
+
+
+async def test_markdown_of_strangers_runs_nothing(house):
+    gallery = house.gallery
+    report = await gallery.report(PAYLOADS[0])
+    forms = [
+        *PAYLOADS,
+        *(f"[{'x' * 3}]({url})" for url in LEADING),
+        *(f"![x]({url})" for url in LEADING),
+        *(f"<{url}>" for url in LEADING),
+        *(f"[ref{index}]: {url}\n\n[a][ref{index}]" for index, url in enumerate(LEADING)),
+        "```\n<script>alert(1)</script>\n```",
+        "`<img src=x onerror=alert(1)>`",
+        "# <script>alert(1)</script>",
+        "| <script>alert(1)</script> |\n|---|\n| <img src=x onerror=alert(1)> |",
+    ]
+    body = "\n\n".join(forms) + f"\n\n::report[{report}]\n"
+    address = await opened(house, "analysis", await gallery.analysis(body, [report], PAYLOADS[1]))
+    async with house.watched() as look:
+        await look(address, [PAYLOADS[0], PAYLOADS[1]])
+    async with house.page() as page:
+        await page.goto(address)
+        led = await page.evaluate("[...document.querySelectorAll('main a[href]')].map((one) => one.protocol)")
+        loaded = (
+            "document.querySelectorAll('main img, main iframe, main script, main style, main [style]').length"
+        )
+        assert await page.evaluate(loaded) == 0
+    assert set(led) <= {"http:", "https:", "mailto:"}
+
+
+LEADING = (
+    "javascript:alert(1)", "JaVaScRiPt:alert(1)", "java&#x0A;script:alert(1)", "&#106;avascript:alert(1)",
+    "vbscript:msgbox(1)", "data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==",
+    "data:image/svg+xml,<svg onload=alert(1)>", "//evil.example/x", "https://evil.example/x.png",
+    "file:///etc/passwd", "blob:x", "\\u0001javascript:alert(1)",
+)  # fmt: skip
+
+
+async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(house):
+    dashboard = f"{house.root}{house.shared[0]['path']}"
+    async with house.page() as page:
+        await page.goto(dashboard)
+        pictures = "[...document.querySelectorAll('svg:not([aria-hidden=true]):not(svg svg)')].filter((one) => one.role !== 'img' || !one.ariaLabel).length"
+        assert await page.evaluate(pictures) == 0
+        for _ in range(30):
+            await page.keyboard.press("Tab")
+            if await page.evaluate("document.activeElement.tagName") == "SUMMARY":
+                break
+        await page.keyboard.press("Enter")
+        assert await page.evaluate("document.activeElement.parentElement.open")
+        outline = await page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert outline >= 2
+
+
+async def test_a_picture_tells_the_value_under_the_pointer(house):
+    report = f"{house.root}{house.shared[2]['path']}"
+    async with house.page() as page:
+        await page.goto(report)
+        stop = page.locator(".stop").nth(3)
+        await stop.locator(".hit").hover()
+        shown = await stop.locator(".tip").evaluate(
+            "(tip) => [getComputedStyle(tip).opacity, tip.textContent]"
+        )
+        assert shown[0] == "1"
+        assert " · " in shown[1]
+
+
+async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(house):
+    address = f"{house.root}{house.shared[0]['path']}"
+    async with house.page(signed_in=False) as page:
+        answer = await page.goto(address)
+        assert answer.status == 200
+        assert await page.context.cookies() == []
+        assert answer.headers["x-frame-options"] == "DENY"
