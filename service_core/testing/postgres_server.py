@@ -80,7 +80,8 @@ class PostgresServer:
 
     def kill(self) -> None:
         """End it as a crash would: every process of it at once."""
-        self._signal(signal.SIGSTOP)
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)  # so it starts no other while its children end
         self._signal(signal.SIGKILL)
         self._wait()
 
@@ -129,12 +130,10 @@ class PostgresServer:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is None:
             return
-        pid = self._process.pid
-        self._process.send_signal(number)
-        with suppress(FileNotFoundError):
-            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(child), number)
+        # The children first: nobody finds them any more once their parent is gone.
+        for pid in (*_children(self._process.pid), self._process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _wait(self) -> None:
         if self._process is not None:
@@ -206,6 +205,12 @@ def _serving(**options: str) -> Iterator[PostgresServer]:
     finally:
         server.kill()
         shutil.rmtree(folder)
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(FileNotFoundError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
 
 
 def _need_psycopg() -> None:
