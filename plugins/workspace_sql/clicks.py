@@ -26,7 +26,7 @@ class SqlClicks:
 
     _database: Database
 
-    async def record(self, clicks: Sequence[Click]) -> None:
+    async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Keep clicks and count those of people, in one commit."""
         async with self._database.write() as connection:
             new = await _kept(connection, clicks)
@@ -34,7 +34,7 @@ class SqlClicks:
             if people:
                 await _count(connection, people, await _first_ones(connection, people))
 
-    async def counts(
+    async def click_counts(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
         """Counts of the links of a workspace that were clicked."""
@@ -45,7 +45,7 @@ class SqlClicks:
             rows = (await connection.execute(query)).mappings()
             return {row["link_id"]: ClickCount(row["clicks"], row["unique_clicks"]) for row in rows}
 
-    async def forget(self, before: datetime) -> None:
+    async def forget_addresses(self, before: datetime) -> None:
         """Empty old addresses, and let go of visits in hours before the instant."""
         old = sa.update(CLICKS).where(CLICKS.c.ip.is_not(None), CLICKS.c.clicked_at < before)
         hour = int(before.timestamp()) // 3600

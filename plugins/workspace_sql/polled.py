@@ -1,4 +1,4 @@
-"""The change counter of a directory that many machines share, asked for twice a second."""
+"""The change counter of a directory that many machines share, asked for four times a second."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
-PAUSE_SECONDS: Final = 0.5
+PAUSE_SECONDS: Final = 0.25
 PATIENCE_SECONDS: Final = 2.0
 TRUSTED_SECONDS: Final = 5.0
 """For so long after it was last read the counter is believed."""

@@ -1,0 +1,43 @@
+"""A directory on each database, and further ones on the same."""
+
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from plugins import workspace_sql
+from service_core.access.keys import found_workspace
+from service_core.extension import load
+
+NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+
+
+@asynccontextmanager
+async def opened_at(url, folder):
+    directory = REGISTRY.open("workspace", url, folder=folder)
+    await directory.start()
+    try:
+        yield directory
+    finally:
+        await directory.aclose()
+
+
+@pytest.fixture
+def opened(workspace_url, tmp_path):
+    """Opens a directory on the database of the test, as one more process would."""
+    return partial(opened_at, workspace_url, tmp_path)
+
+
+@pytest.fixture
+async def directory(opened):
+    async with opened() as directory:
+        yield directory
+
+
+@pytest.fixture
+async def founded(directory):
+    return await found_workspace(
+        directory, NOW, name="Example Shop", timezone="Europe/Berlin", currency="EUR"
+    )

@@ -1,0 +1,133 @@
+"""What the directory promises on PostgreSQL beside what it promises everywhere."""
+
+import asyncio
+import sys
+from functools import partial
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
+
+from plugins.workspace_sql import polled
+from plugins.workspace_sql.tables import METADATA
+from service_core.access.authenticate import Authenticator
+from service_core.access.keys import found_workspace
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
+from tests.plugins.workspace_sql.conftest import NOW, REGISTRY, opened_at
+
+
+async def test_directories_that_start_together_on_an_empty_database_make_its_tables_once(
+    postgres_url, tmp_path
+):
+    async def start(number):
+        async with opened_at(postgres_url, tmp_path) as directory:
+            await found_workspace(directory, NOW, name=f"shop {number}")
+
+    await asyncio.gather(*(start(number) for number in range(4)))
+    async with opened_at(postgres_url, tmp_path) as directory:
+        assert len(await directory.workspaces()) == 4
+    engine = create_engine(postgres_url.replace("://", "+psycopg://"))
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"compare_type": True})
+            assert compare_metadata(context, METADATA) == []
+    finally:
+        engine.dispose()
+
+
+async def test_a_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
+    async with opened_at(postgres_url, tmp_path):
+        pass
+    with psycopg.connect(postgres_url) as other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StartupError, match="9999"):
+        async with opened_at(postgres_url, tmp_path):
+            pass
+
+
+async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_path):
+    async with opened_at(workspace_postgres, tmp_path) as directory:
+        async with directory._database.read() as connection:
+            shown = [
+                (await connection.exec_driver_sql(f"SHOW {name}")).scalar_one()
+                for name in ("transaction_isolation", "transaction_read_only", "timezone")
+            ]
+        assert shown == ["repeatable read", "on", "UTC"]
+
+
+def complaint_of(url, folder):
+    """What a check says, and so does a start."""
+    with pytest.raises(StartupError) as told:
+        asyncio.run(REGISTRY.open("workspace", url, folder=folder).check())
+    with pytest.raises(StartupError) as started:
+        asyncio.run(REGISTRY.open("workspace", url, folder=folder).start())
+    assert str(started.value) == str(told.value)
+    return str(told.value)
+
+
+def test_a_wrong_password_is_told_and_not_repeated(postgres_server, tmp_path):
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'p@ss/word'")
+    address = f"postgresql://clerk:{{}}@127.0.0.1:{postgres_server.port}/postgres"
+    asyncio.run(REGISTRY.open("workspace", address.format("p%40ss%2Fword"), folder=tmp_path).check())
+    told = complaint_of(address.format("sesame"), tmp_path)
+    assert "password authentication failed" in told
+    assert f"127.0.0.1:{postgres_server.port}/postgres" in told
+    assert "sesame" not in told
+
+
+def test_a_database_or_a_server_that_is_not_there_is_told(postgres_session, tmp_path):
+    elsewhere = urlsplit(postgres_session)._replace(path="/nothing").geturl()
+    assert 'database "nothing" does not exist' in complaint_of(elsewhere, tmp_path)
+    assert "See that the server runs" in complaint_of("postgresql://127.0.0.1:1/touchpoint", tmp_path)
+
+
+def test_without_its_driver_the_url_is_refused_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StartupError, match=r"pip install touchpoint\[postgres\]"):
+        REGISTRY.open("workspace", "postgresql://127.0.0.1/touchpoint", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("postgresql://localhost", "name a database"),
+        ("postgresql://localhost/one/two", "name a database"),
+        ("postgresql://localhost/touchpoint?sslmode=perhaps", "sslmode"),
+        ("postgresql://localhost/touchpoint?connections=1", "connections"),
+    ],
+)
+def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
+    with pytest.raises(StartupError, match=word):
+        REGISTRY.open("workspace", url, folder=tmp_path)
+
+
+async def for_ever(ask):
+    while True:
+        await ask()
+        await asyncio.sleep(0.01)
+
+
+async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one(
+    postgres_server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 0.6)
+    async with opened_at(postgres_server.url, tmp_path) as directory:
+        founded = await found_workspace(directory, NOW, name="Example Shop")
+        door = Authenticator(directory, system_clock)
+        ask = partial(door.authenticate, f"Bearer {founded.agent_key.secret}")
+        asked = await ask()
+        postgres_server.kill()
+        assert await ask() == asked
+        with pytest.raises(OperationalError):
+            await asyncio.wait_for(for_ever(ask), 5)
+        postgres_server.start()
+        assert await ask() == asked
+        async with asyncio.timeout(5):
+            while directory.generation() < 0:
+                await asyncio.sleep(0.01)

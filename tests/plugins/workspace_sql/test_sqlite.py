@@ -1,0 +1,191 @@
+"""What the directory promises on a SQLite file, shared by several connections and processes."""
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+
+from plugins import workspace_sql
+from plugins.workspace_sql.tables import METADATA
+from service_core.access.authenticate import Authenticator
+from service_core.access.keys import found_workspace, mint_key, revoke_key
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError, Unauthorized
+from service_core.kernel.ids import digest
+from tests.plugins.workspace_sql.conftest import NOW, REGISTRY
+
+STEPS = Path(workspace_sql.__file__).parent / "migrations" / "versions"
+
+
+@pytest.fixture
+def workspace_url():
+    return "sqlite:///store/workspace.db"
+
+
+async def test_no_secret_is_in_the_file(tmp_path, directory, founded):
+    content = b"".join(path.read_bytes() for path in (tmp_path / "store").iterdir())
+    assert founded.workspace.public_id.encode() in content
+    assert founded.agent_key.secret.encode() not in content
+    assert founded.write_key.secret.encode() not in content
+
+
+async def test_a_revoke_through_another_connection_is_seen_by_the_very_next_request(
+    opened, directory, founded
+):
+    door = Authenticator(directory, system_clock)
+    token = f"Bearer {founded.agent_key.secret}"
+    await door.authenticate(token)
+    await door.identify_write_key(founded.write_key.secret)
+    async with opened() as elsewhere:
+        for minted in founded.agent_key, founded.write_key:
+            await revoke_key(elsewhere, founded.workspace, minted.credential.id, NOW)
+    with pytest.raises(Unauthorized):
+        await door.authenticate(token)
+    assert await door.identify_write_key(founded.write_key.secret) is None
+
+
+REVOKE = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from plugins import workspace_sql
+from service_core.access.keys import found_workspace, revoke_key
+from service_core.extension import load
+
+async def main(folder, task):
+    directory = load([("workspace_sql", workspace_sql)], discover=False).open(
+        "workspace", "sqlite:///store/workspace.db", folder=Path(folder)
+    )
+    await directory.start()
+    now = datetime.now(UTC)
+    if task == "revoke":
+        (workspace,) = await directory.workspaces()
+        for credential in await directory.keys(workspace.id):
+            await revoke_key(directory, workspace, credential.id, now)
+    else:
+        await found_workspace(directory, now, name=task)
+    await directory.aclose()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def another_process(folder, task):
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", REVOKE, str(folder), task, stderr=asyncio.subprocess.PIPE
+    )
+    _, complaint = await process.communicate()
+    assert process.returncode == 0, complaint.decode()
+
+
+async def test_a_revoke_in_another_process_is_seen_by_the_very_next_request(tmp_path, directory, founded):
+    door = Authenticator(directory, system_clock)
+    token = f"Bearer {founded.agent_key.secret}"
+    await door.authenticate(token)
+    await another_process(tmp_path, "revoke")
+    with pytest.raises(Unauthorized):
+        await door.authenticate(token)
+
+
+async def test_processes_that_start_together_on_a_new_file_all_succeed(opened, tmp_path):
+    await asyncio.gather(*(another_process(tmp_path, f"shop {number}") for number in range(4)))
+    async with opened() as directory:
+        assert {workspace.name for workspace in await directory.workspaces()} == {
+            f"shop {n}" for n in range(4)
+        }
+
+
+async def test_readers_go_on_while_another_process_writes(tmp_path, directory, founded):
+    other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("UPDATE workspaces SET name = 'half written'")
+        assert (await directory.identify(digest(founded.agent_key.secret))).workspace.name == "Example Shop"
+        before = directory.generation()
+        other.execute("ROLLBACK")
+        assert directory.generation() == before
+    finally:
+        other.close()
+
+
+async def test_the_generation_changes_with_keys_and_not_with_other_tables(tmp_path, directory, founded):
+    before = directory.generation()
+    other = sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)
+    try:
+        other.execute("CREATE TABLE notes (text TEXT)")
+        other.execute("INSERT INTO notes VALUES ('unrelated')")
+    finally:
+        other.close()
+    assert directory.generation() == before
+    await mint_key(directory, founded.workspace, NOW, name="Reader")
+    assert directory.generation() == before + 1
+
+
+async def test_writes_are_durable_and_references_are_kept(directory):
+    async with directory._database.write() as connection:
+        pragmas = [
+            (await connection.exec_driver_sql(f"PRAGMA {name}")).scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    assert pragmas == ["wal", 2, 1]
+
+
+async def test_the_migrations_build_exactly_the_tables(tmp_path, directory):
+    engine = create_engine(f"sqlite:///{tmp_path}/store/workspace.db")
+    try:
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection, opts={"compare_type": True})
+            assert compare_metadata(context, METADATA) == []
+            assert context.get_current_revision() == max(path.name for path in STEPS.glob("[0-9]*.py"))[:4]
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("sqlite://", "name a file"),
+        ("sqlite://host/workspace.db", "name a file"),
+        ("sqlite:///workspace.db?pool=3", "pool"),
+        ("sqlite:///workspace.db?busy_seconds=0", "busy_seconds"),
+    ],
+)
+def test_a_url_that_does_not_fit_stops_the_start_with_a_sentence(tmp_path, url, word):
+    with pytest.raises(StartupError, match=word):
+        REGISTRY.open("workspace", url, folder=tmp_path)
+
+
+async def refused_start(opened):
+    with pytest.raises(StartupError) as caught:
+        async with opened():
+            pass
+    return str(caught.value)
+
+
+async def test_a_file_that_is_no_database_stops_the_start_with_a_sentence(opened, tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "workspace.db").write_text("no database, but long enough to be read as one" * 20)
+    assert "workspace.db cannot be used" in await refused_start(opened)
+
+
+async def test_a_folder_in_the_way_stops_the_start_with_a_sentence(opened, tmp_path):
+    (tmp_path / "store" / "workspace.db").mkdir(parents=True)
+    assert "name another file in storage.workspace" in await refused_start(opened)
+
+
+async def test_a_file_of_a_newer_version_is_refused_and_left_as_it_is(opened, tmp_path):
+    async with opened() as directory:
+        await found_workspace(directory, NOW, name="Example Shop")
+    with closing(sqlite3.connect(tmp_path / "store" / "workspace.db", isolation_level=None)) as other:
+        (here,) = other.execute("SELECT version_num FROM alembic_version").fetchone()
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+        assert "9999" in await refused_start(opened)
+        other.execute("UPDATE alembic_version SET version_num = ?", (here,))
+    async with opened() as directory:
+        assert [workspace.name for workspace in await directory.workspaces()] == ["Example Shop"]
