@@ -1,0 +1,180 @@
+"""Analyses (contract 5.7): Markdown that embeds reports."""
+
+from uuid import UUID
+
+import pytest
+
+from service_core.workspace.cards import CardRuns
+from service_core.workspace.public import run_object
+from tests.workspace.saved.conftest import WEEK
+
+NOBODY = "01890000-0000-7000-8000-000000000000"
+PLAN = {"metrics": ["visitors"]}
+
+
+def embed(*reports):
+    return "# Findings\n\n" + "\n\n".join(f"::report[{report['id']}]" for report in reports) + "\n"
+
+
+async def write(desk, *reports, **fields):
+    listed = [report["id"] for report in reports]
+    return await desk.save(
+        "analysis", **{"title": "July", "body_md": embed(*reports), "report_ids": listed, **fields}
+    )
+
+
+async def test_an_analysis_is_answered_whole(desk):
+    made = await desk.save("analysis", title="July", body_md="Text", plans=[PLAN])
+    assert made == {
+        "id": made["id"], "workspace_id": made["workspace_id"], "title": "July", "body_md": "Text",
+        "plans": [PLAN], "report_ids": [], "date_range": None, "created_via": "api",
+        "created_at": made["created_at"], "updated_at": made["updated_at"], "created_by": made["created_by"],
+        "deleted_at": None,
+    }  # fmt: skip
+    assert (await desk.ask("GET", f"/analyses/{made['id']}")).json == made
+    assert (await desk.ask("GET", "/analyses")).json == {"analyses": [made], "next_cursor": None}
+    (entry,) = (await desk.ask("GET", "/audit")).json["entries"]
+    assert entry["resource"] == {"type": "analysis", "id": made["id"], "label": "July"}
+
+
+async def test_an_embedded_report_is_listed(desk):
+    report, other = await desk.chart(), await desk.plan()
+    made = await write(desk, report, report_ids=[report["id"], other["id"]])
+    assert made["report_ids"] == [report["id"], other["id"]]
+    wrong = [
+        (embed(report), []),
+        (embed(report, other), [report["id"]]),
+        ("::report[nonsense]", [report["id"]]),
+        (f"Text\r\n::report[{report['id']}]  \r\n", [other["id"]]),
+    ]
+    for body_md, listed in wrong:
+        body = {"analysis": {"title": "T", "body_md": body_md, "report_ids": listed}}
+        refused = await desk.refused("POST", "/analyses", body)
+        assert refused == (422, "report_not_listed", "analysis.report_ids", True), body_md
+    for body_md in (f"See ::report[{NOBODY}]", f" ::report[{NOBODY}]", f"`::report[{NOBODY}]`"):
+        await desk.save("analysis", title="T", body_md=body_md)
+    refused = await desk.refused("PATCH", f"/analyses/{made['id']}", {"analysis": {"report_ids": None}})
+    assert refused[:2] == (422, "report_not_listed")
+    refused = await desk.refused(
+        "PATCH", f"/analyses/{made['id']}", {"analysis": {"body_md": f"::report[{NOBODY}]"}}
+    )
+    assert refused[:2] == (422, "report_not_listed")
+
+
+async def test_listed_reports_are_live_and_of_the_workspace(desk):
+    theirs, gone = await desk.plan(key="other"), await desk.plan()
+    await desk.ask("DELETE", f"/reports/{gone['id']}")
+    for report_id in (theirs["id"], gone["id"], NOBODY):
+        body = {"analysis": {"title": "T", "body_md": "x", "report_ids": [report_id]}}
+        assert await desk.refused("POST", "/analyses", body) == (
+            422, "unknown_report", "analysis.report_ids[0]", True,
+        )  # fmt: skip
+
+
+LIMITS = [
+    ({"title": ""}, "invalid_field", "title"),
+    ({"title": "x" * 201}, "invalid_field", "title"),
+    ({"body_md": " "}, "invalid_field", "body_md"),
+    ({"body_md": "x" * 100_001}, "invalid_field", "body_md"),
+    ({"plans": [PLAN] * 21}, "invalid_plan", "plans"),
+    ({"plans": [PLAN, {"metrics": ["visitors"], "interval": "x"}]}, "invalid_plan", "plans[1].interval"),
+    ({"plans": [PLAN, {"metrics": ["visitorz"]}]}, "unknown_metric", "plans[1].metrics[0]"),
+    ({"plans": [PLAN, PLAN | {"cursor": "x"}]}, "invalid_plan", "plans[1].cursor"),
+    ({"report_ids": [NOBODY] * 51}, "invalid_field", "report_ids"),
+]
+
+
+async def test_analyses_have_limits(desk):
+    for fields, code, field in LIMITS:
+        refused = await desk.refused(
+            "POST", "/analyses", {"analysis": {"title": "T", "body_md": "x", **fields}}
+        )
+        assert refused[:3] == (422, code, f"analysis.{field}"), fields
+    whole = {"title": "x" * 200, "body_md": "x" * 100_000, "plans": [PLAN] * 20}
+    await desk.save("analysis", **whole)
+    malformed = [
+        (
+            {"plans": [PLAN | {"workspace_id": "x"}]},
+            "workspace_id_not_allowed",
+            "analysis.plans[0].workspace_id",
+        ),
+        ({"plans": [{}]}, "missing_field", "analysis.plans[0].metrics"),
+        ({"date_range": {"preset": "x"}}, "invalid_date_range", "analysis.date_range"),
+        ({"name": "x"}, "unknown_field", "analysis.name"),
+        ({"report_ids": ["x"]}, "invalid_parameter", "analysis.report_ids[0]"),
+    ]
+    for fields, code, field in malformed:
+        refused = await desk.refused(
+            "POST", "/analyses", {"analysis": {"title": "T", "body_md": "x", **fields}}
+        )
+        assert refused[:3] == (400, code, field), fields
+
+
+async def test_a_patch_checks_what_it_names_and_is_undone(desk):
+    report = await desk.chart()
+    made = await write(desk, report)
+    target = f"/analyses/{made['id']}"
+    await desk.ask("DELETE", f"/reports/{report['id']}")
+    changed = (await desk.ask("PATCH", target, {"analysis": {"title": "August", "date_range": WEEK}})).json
+    assert [change["field"] for change in changed["diff"]["changes"]] == [
+        "date_range.from", "date_range.to", "title",
+    ]  # fmt: skip
+    undone = (await desk.ask("POST", f"/audit/{changed['audit_id']}/undo")).json["data"]
+    assert undone == made | {"updated_at": undone["updated_at"]}
+    stale = {"analysis": {"title": "x", "expected_updated_at": made["updated_at"]}}
+    late = await desk.ask("PATCH", target, stale)
+    assert (late.refusal[1], late.json["current_updated_at"]) == ("stale_update", undone["updated_at"])
+
+
+async def test_a_deleted_analysis_comes_back(desk):
+    made = await desk.save("analysis", title="T", body_md="x")
+    target = f"/analyses/{made['id']}"
+    gone = (await desk.ask("DELETE", target, {"dry_run": False})).json
+    for method, body in (("GET", None), ("PATCH", {"analysis": {}}), ("DELETE", None)):
+        theirs = await desk.ask(method, target, body, key="other")
+        mine = await desk.ask(method, target, body)
+        assert (mine.status, mine.bytes) == (404, theirs.bytes)
+    assert (await desk.ask("GET", "/analyses")).json["analyses"] == []
+    await desk.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert (await desk.ask("GET", target)).json["title"] == "T"
+
+
+@pytest.fixture
+def published(desk):
+    """Runs an object of the shop as a public page does."""
+
+    async def run(kind, made):
+        service = desk.service
+        return await run_object(
+            desk.workspaces["shop"], desk.now, kind, UUID(made["id"]),
+            units=service.ports.workspace, runs=service.part(CardRuns),
+        )  # fmt: skip
+
+    return run
+
+
+async def test_an_analysis_runs_each_embedded_report_once_over_its_range(desk, published):
+    chart, plan, unused = (
+        await desk.chart(default_range={"preset": "today"}),
+        await desk.plan(),
+        await desk.plan(),
+    )
+    body = embed(chart, plan, chart).upper().replace("::REPORT", "::report")
+    made = await write(desk, chart, plan, unused, body_md=body, date_range=WEEK)
+    ran = await published("analysis", made)
+    assert [str(embed.report_id) for embed in ran.embeds] == [chart["id"], plan["id"]]
+    assert ran.embeds[0].result.data.metric.value == 4
+    assert ran.partial is False
+    await desk.ask("DELETE", f"/reports/{plan['id']}")
+    assert [embed.status for embed in (await published("analysis", made)).embeds] == ["ok", "missing"]
+
+
+async def test_reports_and_dashboards_run_for_a_public_page_until_they_are_deleted(desk, published):
+    chart = await desk.chart()
+    board = await desk.board(chart)
+    assert (await published("report", chart)).data.metric.value == 4
+    assert (await published("dashboard", board)).cards[0].result.data.metric.value == 4
+    for path, kind, made in (("reports", "report", chart), ("dashboards", "dashboard", board)):
+        await desk.ask("DELETE", f"/{path}/{made['id']}")
+        assert await published(kind, made) is None
+    assert await published("analysis", board) is None

@@ -1,0 +1,342 @@
+"""Running reports and dashboards: the same answers as the reads, filters, rows, budget (contract 5.5, 5.6)."""
+
+import asyncio
+import json
+
+import pytest
+
+from service_core.insight.ports import QueryTimeout, StoreUnavailable
+from service_core.workspace.deadline import AT_ONCE, BUDGET_SECONDS
+from tests.workspace.saved.conftest import DATES, WEEK, Desk
+
+GERMANY = {"dimension": "country", "op": "eq", "value": "DE"}
+NOBODY = "01890000-0000-7000-8000-000000000000"
+
+
+def still(answer):
+    """An answer to `/query` without when it was asked and how long it took."""
+    timed = ("data_through", "query_ms")
+    return {**answer, "meta": {name: value for name, value in answer["meta"].items() if name not in timed}}
+
+
+def reasons(found):
+    return [(skipped["dimension"], skipped["reason"]) for skipped in found["filters_skipped"]]
+
+
+async def test_a_chart_is_the_value_of_metrics_and_its_course(desk):
+    ran = await desk.run(f"/reports/{(await desk.chart(chart='line'))['id']}")
+    asked = (await desk.ask("POST", "/metrics", {"metrics": ["visitors"], "date_range": WEEK})).json
+    overview = (await desk.ask("GET", f"/overview?{DATES}")).json
+    assert ran["data"]["metric"] == asked["metrics"][0]
+    assert ran["data"]["metric"]["value"] == 4
+    assert ran["data"]["series"] == [
+        {"timestamp": bucket["timestamp"], "value": bucket["visitors"], "partial": bucket["partial"]}
+        for bucket in overview["time_series"]
+    ]
+    assert (ran["range"], ran["complete"]) == (asked["range"], asked["complete"])
+    assert ran["report"]["kind"] == "metric"
+
+
+async def test_a_number_has_no_course(desk):
+    for chart in ("number", "pie"):
+        ran = await desk.run(f"/reports/{(await desk.chart(chart=chart))['id']}")
+        assert ran["data"]["series"] is None
+
+
+async def test_the_series_of_a_range_in_progress_ends_now(desk):
+    report = await desk.chart(chart="area", default_range={"preset": "today"})
+    ran = await desk.run(f"/reports/{report['id']}")
+    assert [point["partial"] for point in ran["data"]["series"]] == [False] * 15 + [True]
+    ahead = {"date_range": {"from": "2026-08-01", "to": "2026-08-02"}}
+    assert (await desk.run(f"/reports/{report['id']}", ahead))["data"]["series"] == []
+
+
+async def test_an_unmeasured_metric_is_null_with_its_reason(desk):
+    ran = await desk.run(f"/reports/{(await desk.chart(metric='mrr', chart='line'))['id']}")
+    assert (ran["data"]["metric"]["value"], ran["data"]["metric"]["unavailable_reason"]) == (
+        None,
+        "no_revenue_provider",
+    )
+    assert {point["value"] for point in ran["data"]["series"]} == {None}
+
+
+GROUPINGS = {
+    "referrer": "traffic",
+    "page": "traffic",
+    "device": "devices",
+    "country": "locations",
+    "city": "locations",
+}
+
+
+@pytest.mark.parametrize("metric", ["visitors", "pageviews"])
+async def test_a_grouping_is_the_answer_of_its_read(desk, metric):
+    for dimension, path in GROUPINGS.items():
+        report = await desk.chart(metric=metric, chart=None, dimension=dimension)
+        ran = await desk.run(f"/reports/{report['id']}")
+        asked = f"/{path}?type={dimension}&metric={metric}&{DATES}"
+        assert ran["data"] == (await desk.ask("GET", asked)).json
+        (row,) = (await desk.run(f"/reports/{report['id']}", {"limit": 1}))["data"]["data"]
+        assert row == ran["data"]["data"][0]
+
+
+async def test_a_plan_is_the_answer_of_query(desk):
+    plan = {
+        "metrics": ["visitors", "conversions"],
+        "dimensions": ["country"],
+        "order_by": [{"field": "country", "direction": "asc"}],
+    }
+    report = await desk.plan(**plan)
+    ran = await desk.run(f"/reports/{report['id']}", {"compare": "previous_period"})
+    body = {**plan, "date_range": WEEK, "compare": "previous_period"}
+    assert still(ran["data"]) == still((await desk.ask("POST", "/query", body)).json)
+    assert ran["data"]["rows"][1] == {"country": "DE", "visitors": 2, "conversions": 1}
+
+
+async def test_a_plan_is_walked_page_by_page_over_midnight(desk):
+    report = await desk.plan()
+    await desk.ask(
+        "PATCH", f"/reports/{report['id']}", {"report": {"default_range": {"preset": "last_7_days"}}}
+    )
+    page = await desk.run(f"/reports/{report['id']}", {"limit": 1})
+    walked = page["data"]["rows"]
+    desk.later(days=3)
+    while page["data"]["meta"]["next_cursor"]:
+        body = {"limit": 1, "cursor": page["data"]["meta"]["next_cursor"]}
+        page = await desk.run(f"/reports/{report['id']}", body)
+        walked += page["data"]["rows"]
+    assert [row["country"] for row in walked] == ["(not set)", "DE", "FR"]
+    assert await desk.unwritten(f"/reports/{report['id']}", {"limit": 2, "cursor": body["cursor"]}) == (
+        "invalid_cursor",
+        "cursor",
+    )
+    chart = await desk.chart()
+    assert await desk.unwritten(f"/reports/{chart['id']}", {"cursor": "x"}) == ("invalid_cursor", "cursor")
+
+
+async def test_a_funnel_is_the_answer_of_funnel(desk):
+    report = await desk.funnel("page_view", "purchase", window_days=3, order="strict", unit="session")
+    ran = await desk.run(f"/reports/{report['id']}")
+    asked = f"/funnel?steps=page_view,purchase&window_days=3&order=strict&unit=session&{DATES}"
+    assert ran["data"] == (await desk.ask("GET", asked)).json
+    assert [step["count"] for step in ran["data"]["steps"]] == [4, 1]
+
+
+async def test_a_step_may_have_a_comma_in_its_name(desk):
+    report = await desk.funnel("page_view", "bought, then left")
+    ran = await desk.run(f"/reports/{report['id']}")
+    assert [step["event_name"] for step in ran["data"]["steps"]] == ["page_view", "bought, then left"]
+
+
+async def test_filters_apply_beside_those_of_a_plan_and_are_skipped_elsewhere(desk):
+    plan = await desk.plan(dimensions=[], filters=[{"dimension": "device_type", "value": "desktop"}])
+    orders = await desk.plan(metrics=["orders"], dimensions=[])
+    chart, funnel = await desk.chart(), await desk.funnel("a", "b")
+    body = {"filters": [GERMANY, {"dimension": "channel", "op": "neq", "value": "x"}]}
+    ran = await desk.run(f"/reports/{plan['id']}", body)
+    assert (ran["data"]["totals"], reasons(ran)) == ({"visitors": 2}, [])
+    assert reasons(await desk.run(f"/reports/{orders['id']}", body)) == [
+        ("country", "dimension_not_accepted"), ("channel", "dimension_not_accepted"),
+    ]  # fmt: skip
+    assert {reason for _, reason in reasons(await desk.run(f"/reports/{chart['id']}", body))} == {
+        "catalog_report"
+    }
+    assert {reason for _, reason in reasons(await desk.run(f"/reports/{funnel['id']}", body))} == {
+        "funnel_report"
+    }
+
+
+async def test_ten_filters_fit_beside_the_ten_of_a_plan(desk):
+    report = await desk.plan(filters=[GERMANY] * 10)
+    ran = await desk.run(f"/reports/{report['id']}", {"filters": [GERMANY] * 10})
+    assert ran["data"]["totals"] == {"visitors": 2}
+
+
+UNUSABLE = [
+    ({"filters": [GERMANY] * 11}, "too_many_filters", "filters"),
+    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "filters[0]"),
+    ({"filters": [{"dimension": "country", "op": "~", "value": "x"}]}, "invalid_filter", "filters[0].op"),
+    ({"date_range": {}}, "invalid_date_range", "date_range"),
+    ({"limit": "9"}, "invalid_parameter", "limit"),
+    ({"format": "compact"}, "unknown_field", "format"),
+]
+
+
+async def test_an_unusable_run_is_refused_whatever_the_report(desk):
+    for report in (await desk.plan(), await desk.chart()):
+        for body, code, field in UNUSABLE:
+            assert await desk.unwritten(f"/reports/{report['id']}", body) == (code, field)
+
+
+async def test_cards_share_one_range_and_the_filters_they_accept(desk):
+    chart, plan, funnel = await desk.chart(), await desk.plan(), await desk.funnel("page_view", "purchase")
+    board = await desk.board(chart, plan, funnel, filters=[GERMANY])
+    ran = await desk.run(f"/dashboards/{board['id']}")
+    cards = ran["cards"]
+    assert [(card["status"], card["size"], card["truncated"]) for card in cards] == [
+        ("ok", "sm", False), ("ok", "md", False), ("ok", "lg", False),
+    ]  # fmt: skip
+    assert {json.dumps(card["result"]["range"]) for card in cards} == {json.dumps(ran["range"])}
+    assert [reasons(card) for card in cards] == [
+        [("country", "catalog_report")],
+        [],
+        [("country", "funnel_report")],
+    ]
+    assert cards[1]["result"]["data"]["rows"] == [{"country": "DE", "visitors": 2}]
+    assert (ran["partial"], ran["filters"], ran["name"], ran["dashboard_id"]) == (
+        False, [GERMANY], "Weekly", board["id"],
+    )  # fmt: skip
+    alone = await desk.run(f"/reports/{chart['id']}", {"filters": [GERMANY]})
+    assert cards[0]["result"] == alone
+
+
+async def test_overrides_hold_for_one_run(desk):
+    chart, plan = await desk.chart(), await desk.plan()
+    path = f"/dashboards/{(await desk.board(chart, plan, filters=[GERMANY]))['id']}"
+    day = {"from": "2026-07-03", "to": "2026-07-03"}
+    body = {"overrides": {"date_range": day, "filters": [], "card_ids": [plan["id"]]}}
+    ran = await desk.run(path, body)
+    (card,) = ran["cards"]
+    assert card["result"]["data"]["rows"] == [{"country": "FR", "visitors": 1}]
+    assert (ran["filters"], ran["range"]["from"]) == ([], "2026-07-03T00:00:00.000Z")
+    assert len((await desk.run(path, {}))["cards"]) == 2
+
+
+async def test_rows_are_cut_to_the_limit(desk):
+    plan, short, places = (
+        await desk.plan(),
+        await desk.plan(limit=1),
+        await desk.chart(chart=None, dimension="country"),
+    )
+    path = f"/dashboards/{(await desk.board(plan, short, places))['id']}"
+    cards = (await desk.run(path, {"overrides": {"row_limit": 0}}))["cards"]
+    assert [card["truncated"] for card in cards] == [True, False, True]
+    assert [len(card["result"]["data"].get("rows") or card["result"]["data"]["data"]) for card in cards] == [
+        1,
+        1,
+        1,
+    ]
+    assert cards[0]["result"]["data"]["totals"] == {"visitors": 4}
+    assert cards[2]["result"]["data"]["total"] == 4
+    cards = (await desk.run(path, {"overrides": {"row_limit": 9999}}))["cards"]
+    assert [card["truncated"] for card in cards] == [False, False, False]
+
+
+OVERRIDES = [
+    ({"filters": [GERMANY] * 11}, "too_many_filters", "overrides.filters"),
+    ({"filters": [{"dimension": "nope", "value": "x"}]}, "unknown_dimension", "overrides.filters[0]"),
+    ({"card_ids": [NOBODY] * 25}, "too_many_cards", "overrides.card_ids"),
+    ({"card_ids": [NOBODY]}, "unknown_card", "overrides.card_ids[0]"),
+    ({"date_range": {"preset": "x"}}, "invalid_date_range", "overrides.date_range"),
+    ({"row_limit": "9"}, "invalid_parameter", "overrides.row_limit"),
+    ({"limit": 9}, "unknown_field", "overrides.limit"),
+]
+
+
+async def test_unusable_overrides_are_refused(desk):
+    path = f"/dashboards/{(await desk.board(await desk.chart()))['id']}"
+    for overrides, code, field in OVERRIDES:
+        assert await desk.unwritten(path, {"overrides": overrides}) == (code, field)
+    assert await desk.unwritten(path, {"filters": []}) == ("unknown_field", "filters")
+
+
+async def test_a_deleted_report_is_missing_and_nothing_is_partial(desk):
+    chart, plan = await desk.chart(), await desk.plan()
+    path = f"/dashboards/{(await desk.board(chart, plan))['id']}"
+    await desk.ask("DELETE", f"/reports/{chart['id']}")
+    ran = await desk.run(path)
+    assert ran["cards"][0] == {
+        "report_id": chart["id"], "size": "sm", "status": "missing", "result": None, "error": None,
+        "filters_skipped": [], "truncated": False, "duration_ms": 0,
+    }  # fmt: skip
+    assert (ran["cards"][1]["status"], ran["partial"]) == ("ok", False)
+
+
+async def test_a_run_writes_nothing_and_needs_no_more_than_reading(desk):
+    board = await desk.board(await desk.chart())
+    before = (await desk.ask("GET", "/audit")).json
+    await desk.run(f"/dashboards/{board['id']}", key="shop reader")
+    assert (await desk.ask("GET", "/audit")).json == before
+
+
+class Held:
+    """A store whose answers about one metric wait until they are cancelled."""
+
+    def __init__(self, store):
+        self.ask, self.begun, self.cancelled, self.most = store.aggregate, 0, 0, 0
+        self.running, self.full = 0, asyncio.Event()
+
+    async def __call__(self, plan):
+        if not plan.dimensions:
+            return await self.ask(plan)
+        self.begun, self.running = self.begun + 1, self.running + 1
+        if self.running == AT_ONCE:
+            self.full.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.running -= 1
+            self.cancelled += 1
+
+
+async def test_late_cards_are_cancelled_and_told_apart(desk):
+    chart = await desk.chart()
+    late = [await desk.chart(f"P{number}", chart=None, dimension="country") for number in range(AT_ONCE + 1)]
+    path = f"/dashboards/{(await desk.board(chart, *late, filters=[GERMANY]))['id']}"
+    held = desk.service.ports.events.aggregate = Held(desk.service.ports.events)
+    run = asyncio.create_task(desk.run(path))
+    await held.full.wait()
+    desk.bell.rung.set()
+    ran = await run
+    assert desk.bell.seconds == [BUDGET_SECONDS] == [22]
+    assert [card["status"] for card in ran["cards"]] == ["ok", *["timeout"] * (AT_ONCE + 1)]
+    assert (held.begun, held.running) == (AT_ONCE, 0)
+    assert ran["partial"] is True
+    assert [ran["cards"][1][name] for name in ("result", "error")] == [None, None]
+    assert reasons(ran["cards"][1]) == [("country", "catalog_report")]
+
+
+async def test_the_engine_lets_go_of_a_late_card(tmp_path):
+    desk = Desk(tmp_path, storage={"events": "duckdb:///events.db"})
+    async with desk.service:
+        await desk.open()
+        path = f"/dashboards/{(await desk.board(await desk.chart()))['id']}"
+        store, begun = desk.service.ports.events, asyncio.Event()
+        ask, loop, ended = store.aggregate, asyncio.get_running_loop(), []
+
+        def endless(reader):
+            loop.call_soon_threadsafe(begun.set)
+            try:
+                return reader.text("SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b")
+            finally:
+                ended.append(True)
+
+        store.aggregate = lambda plan: store._engine.read(endless)
+        run = asyncio.create_task(desk.run(path))
+        await begun.wait()
+        desk.bell.rung.set()
+        assert [card["status"] for card in (await run)["cards"]] == ["timeout"]
+        assert ended == [True]
+        store.aggregate = ask
+        desk.bell.rung.clear()
+        assert [card["status"] for card in (await desk.run(path))["cards"]] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "error"),
+    [(StoreUnavailable, "error", "data_unverified"), (QueryTimeout, "timeout", None)],
+)
+async def test_a_card_that_cannot_be_read_leaves_the_others_alone(desk, fault, status, error):
+    path = f"/dashboards/{(await desk.board(await desk.chart(), await desk.plan()))['id']}"
+    store = desk.service.ports.events
+    ask = store.aggregate
+
+    async def failing(question):
+        if question.dimensions:
+            raise fault
+        return await ask(question)
+
+    store.aggregate = failing
+    ran = await desk.run(path)
+    assert [card["status"] for card in ran["cards"]] == ["ok", status]
+    assert (ran["partial"], (ran["cards"][1]["error"] or {}).get("code")) == (True, error)
