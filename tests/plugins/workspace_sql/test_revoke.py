@@ -1,0 +1,116 @@
+"""What is revoked in one process is refused by every other within a second (four real processes)."""
+
+import asyncio
+import json
+import sys
+import time
+from datetime import timedelta
+
+from service_core.access.keys import regenerate
+from service_core.access.members.model import Account, Member
+from service_core.access.model import CredentialKind, Grant
+from service_core.access.roles import Role
+from service_core.kernel.clock import system_clock
+from service_core.kernel.ids import digest, new_access_token, new_id
+from service_core.kernel.operations import Scope
+
+PROCESSES = 4
+GRACE_SECONDS = 1.0
+
+ASKING = """
+import asyncio, json, sys, time
+from pathlib import Path
+from hosts.ingest.keys import WriteKeys
+from plugins import workspace_sql
+from service_core.access.admission import Admission
+from service_core.access.authenticate import Authenticator
+from service_core.access.workspaces import Workspaces
+from service_core.extension import load
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import Unauthorized
+from service_core.kernel.operations import Entry
+
+async def main(url, folder, key, writer, *tokens):
+    registry = load([("workspace_sql", workspace_sql)], discover=False)
+    store = registry.open("workspace", url, folder=Path(folder))
+    await store.start()
+    authenticator = Authenticator(store, system_clock)
+    admission = Admission(authenticator, store, store, Workspaces(store), system_clock)
+    writers = WriteKeys(authenticator, store)
+
+    async def accepted(secret):
+        try:
+            if secret == writer:
+                return await writers.find(secret) is not None
+            entry = Entry.OAUTH if secret in tokens else Entry.KEY
+            return bool(await admission.admit(entry, {"authorization": f"Bearer {secret}"}))
+        except Unauthorized:
+            return False
+
+    last = {}
+    for secret in (key, writer, *tokens):
+        assert await accepted(secret), secret
+    print("warm", flush=True)
+    pending = [key, writer, *tokens]
+    while pending:
+        for secret in list(pending):
+            if await accepted(secret):
+                last[secret] = time.monotonic()
+            else:
+                pending.remove(secret)
+        await asyncio.sleep(0.005)
+    await store.aclose()
+    print(json.dumps(last), flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def token_of(directory, workspace, role, email):
+    """A member with a program they have let in, and its token."""
+    now = system_clock()
+    account = Account(new_id(), email, None, now)
+    await directory.save_account(account)
+    await directory.save_member(Member(workspace.id, account.id, role, now))
+    grant = Grant(new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None)
+    await directory.save_grant(grant)
+    token = new_access_token()
+    await directory.save_access_token(digest(token), grant.id, now + timedelta(minutes=15))
+    return token, account, grant
+
+
+async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
+    workspace_url, tmp_path, directory, founded
+):
+    shop = founded.workspace
+    key, writer = founded.agent_key.secret, founded.write_key.secret
+    ended, _, grant = await token_of(directory, shop, Role.OWNER, "ann@example.com")
+    removed, member, _ = await token_of(directory, shop, Role.MEMBER, "ben@example.com")
+    secrets = (key, writer, ended, removed)
+    asking = [
+        await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            ASKING,
+            workspace_url,
+            str(tmp_path),
+            *secrets,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        for _ in range(PROCESSES)
+    ]
+    for process in asking:
+        assert await process.stdout.readline() == b"warm\n"
+    done = {}
+    await regenerate(directory, shop, CredentialKind.AGENT, system_clock())
+    done[key] = time.monotonic()
+    await regenerate(directory, shop, CredentialKind.WRITE, system_clock())
+    done[writer] = time.monotonic()
+    await directory.end_grant(grant.id, system_clock())
+    done[ended] = time.monotonic()
+    assert await directory.remove_member(shop.id, member.id)
+    done[removed] = time.monotonic()
+    for process in asking:
+        answer, _ = await asyncio.wait_for(process.communicate(), 10)
+        late = {secret: at - done[secret] for secret, at in json.loads(answer).items()}
+        assert max(late.values(), default=0) < GRACE_SECONDS
