@@ -1,0 +1,163 @@
+"""Charts as values: scales that hold everything, lines that claim nothing, numbers people can read."""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.web.cards.card import Setting
+from hosts.web.cards.queries import query_card
+from hosts.web.charts.curve import path
+from hosts.web.charts.days import bucket_at, size_of, span
+from hosts.web.charts.numbers import Unit
+from hosts.web.charts.plot import Bucket, Series, plot
+from hosts.web.charts.scale import scale_of
+from hosts.web.charts.shares import gauge, ring, rows
+
+VALUES = st.floats(-1e12, 1e12, allow_nan=False).map(lambda value: round(value, 3))
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@given(st.lists(VALUES, max_size=20), st.booleans())
+def test_a_scale_holds_zero_and_every_value_between_few_round_ticks(values, whole):
+    scale = scale_of(values, whole=whole)
+    assert 2 <= len(scale.ticks) <= 7
+    for value in (*values, 0):
+        assert -0.01 <= scale.y(value) <= 100.01
+    steps = {round(b - a, 6) for a, b in zip(scale.ticks, scale.ticks[1:], strict=False)}
+    assert max(steps) - min(steps) <= max(abs(tick) for tick in scale.ticks) * 1e-9
+    if whole:
+        assert all(tick == int(tick) for tick in scale.ticks)
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=30))
+def test_a_curve_never_leaves_the_range_of_the_points_it_joins(heights):
+    points = [(float(index), round(height, 2)) for index, height in enumerate(heights)]
+    steps = re.findall(r"C([^C]+)", path(points))
+    assert len(steps) == len(points) - 1
+    for step, (_, start), (_, end) in zip(steps, points, points[1:], strict=False):
+        _, first, _, second, _, last = map(float, step.split())
+        low, high = min(start, end) - 0.011, max(start, end) + 0.011
+        assert low <= first <= high
+        assert low <= second <= high
+        assert last == pytest.approx(end, abs=0.005)
+
+
+@given(st.lists(st.none() | VALUES, min_size=1, max_size=40), st.sampled_from(["line", "area", "bar"]))
+def test_every_measured_value_is_drawn_once_and_nothing_else_is(values, style):
+    buckets = [Bucket(str(index), str(index)) for index in range(len(values))]
+    drawn = plot("x", buckets, [Series("a", tuple(values))], unit=Unit(), style=style)
+    known = [value for value in values if value is not None]
+    if style == "bar":
+        assert len(drawn.bars) == sum(value != 0 for value in known)
+    else:
+        (trace,) = drawn.traces
+        joined = trace.line.count("C") + trace.line.count("M")
+        assert joined + len(trace.dots) == len(known)
+    assert sum(len(stop.dots) for stop in drawn.stops) == len(known)
+    assert "nan" not in repr(drawn)
+
+
+def test_the_step_to_a_bucket_that_is_not_over_is_drawn_apart():
+    buckets = [Bucket("a", "a"), Bucket("b", "b"), Bucket("c", "c", partial=True)]
+    (trace,) = plot("x", buckets, [Series("a", (1, 2, 3))], unit=Unit(), style="line").traces
+    assert (trace.line.count("C"), trace.tail.count("C")) == (1, 1)
+    bars = plot("x", buckets, [Series("a", (1, 2, 3))], unit=Unit(), style="bar").bars
+    assert [bar.partial for bar in bars] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "full", "brief"),
+    [
+        (Unit(), 12480, "12,480", "12.5k"),
+        (Unit(), 0, "0", "0"),
+        (Unit("number"), 2.345, "2.35", "2.3"),
+        (Unit("ratio"), 0.0344, "3.4 %", "3.4 %"),
+        (Unit("seconds"), 134, "2m 14s", "2m 14s"),
+        (Unit("seconds"), 7384, "2h 3m", "2h 3m"),
+        (Unit("seconds"), 0, "0s", "0s"),
+        (Unit("currency", "USD"), 1234.5, "$1,234.50", "$1.2k"),
+        (Unit("currency", "JPY"), 1234, "¥1,234", "¥1.2k"),
+        (Unit("currency", "CHF"), -5, "-CHF 5.00", "-CHF 5"),
+        (Unit("currency_per_unit", "EUR"), 0.42, "€0.42", "€0.42"),
+    ],
+)
+def test_values_have_their_unit(unit, value, full, brief):
+    assert (unit.full(value), unit.brief(value)) == (full, brief)
+    assert unit.full(None) == "—"
+
+
+def test_bucket_sizes_follow_from_their_starts_across_a_clock_change():
+    midnight = datetime(2026, 3, 27, 23, tzinfo=UTC)
+    daily = [midnight, midnight + timedelta(hours=24), midnight + timedelta(hours=47)]
+    assert size_of(daily) == "day"
+    assert [bucket_at(start, BERLIN, "day").label for start in daily] == ["28 Mar", "29 Mar", "30 Mar"]
+    assert bucket_at(midnight, BERLIN, "week").title == "Week of Sat 28 March 2026"
+    assert bucket_at(midnight, BERLIN, "quarter").label == "Q1 2026"
+    assert bucket_at(midnight + timedelta(hours=5), BERLIN, "hour").label == "05:00"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [
+        ("2026-07-01T00:00", "2026-07-01T23:59:59.999", "1 July 2026"),
+        ("2026-07-01T00:00", "2026-07-07T23:59:59.999", "1 to 7 July 2026"),
+        ("2026-06-08T00:00", "2026-07-07T23:59:59.999", "8 June to 7 July 2026"),
+        ("2025-12-31T00:00", "2026-01-01T23:59:59.999", "31 December 2025 to 1 January 2026"),
+        ("2026-07-01T08:00", "2026-07-01T09:30", "1 July 2026, 08:00 to 1 July 2026, 09:30"),
+    ],
+)
+def test_ranges_read_as_people_say_them(first, last, text):
+    start, end = (datetime.fromisoformat(one).replace(tzinfo=BERLIN) for one in (first, last))
+    assert span(start, end, BERLIN) == text
+
+
+def test_a_ring_goes_once_around():
+    drawn = ring("x", "10", [("a", 5.0, "5"), ("b", 5.0, "5")])
+    assert [slice_.share for slice_ in drawn.slices] == [0.5, 0.5]
+    assert drawn.slices[0].arc.endswith("50.000 92.000")
+    assert gauge("x", "100 %", "a", 1.2).slices[0].arc == ""
+    assert gauge("x", "0 %", "a", 0.0).slices[0].share == 0
+
+
+def test_bars_are_measured_by_the_longest_and_unknown_has_none():
+    drawn = rows([("a", 4.0, "4", ""), ("b", 1.0, "1", ""), ("c", None, "—", ""), ("d", -2.0, "-2", "")])
+    assert [row.width for row in drawn] == [100.0, 25.0, 0.0, 0.0]
+
+
+def by_day(rows_, *, truncated=False):
+    columns = [
+        {"id": "bucket", "kind": "bucket"}, {"id": "channel", "kind": "dimension"},
+        {"id": "visitors", "kind": "metric", "unit": "count"},
+    ]  # fmt: skip
+    covered = {"from": "2026-07-01T00:00:00.000Z", "to": "2026-07-03T23:59:59.999Z", "partial": False}
+    meta = {"resolved": {"interval": "day", "date_range": covered}, "unavailable": [], "truncated": truncated}
+    return {
+        "columns": columns, "rows": rows_, "totals": {"visitors": 9}, "comparison": None,
+        "meta": meta | {"data_through": "2026-07-08T00:00:00.000Z"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("truncated", "missing"), [(False, 0), (True, None)])
+def test_a_bucket_without_a_row_is_zero_unless_rows_were_left_out(truncated, missing):
+    listed = [{"bucket": "2026-07-01T00:00:00.000Z", "channel": "direct", "visitors": 9}]
+    card = query_card("x", by_day(listed, truncated=truncated), Setting(ZoneInfo("UTC"), "USD"))
+    assert [mark.text for mark in card.figure.marks] == ["1 Jul", "2 Jul", "3 Jul"]
+    assert [len(stop.dots) for stop in card.figure.stops] == [1, 0, 0] if missing is None else [1, 1, 1]
+    assert ("Further rows are left out." in card.notes) is truncated
+
+
+def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
+    listed = [
+        {"bucket": "2026-07-01T00:00:00.000Z", "channel": f"c{index}", "visitors": index}
+        for index in range(8)
+    ]
+    card = query_card("x", by_day(listed), Setting(ZoneInfo("UTC"), "USD"))
+    assert card.figure.names == ("c7", "c6", "c5", "c4", "c3")
+    assert "The picture shows the 5 largest of 8." in card.notes
+    assert len(card.table.rows) == 8
+    assert not math.isnan(card.figure.zero)
