@@ -98,7 +98,7 @@ TABLE: Mapping[str, str] = {
     "POST /v1/dashboards": REPORTS,
     "PATCH /v1/dashboards/{dashboardId}": REPORTS,
     "DELETE /v1/dashboards/{dashboardId}": REPORTS,
-    "POST /v1/dashboards/reorder": REPORTS,
+    "POST /v1/dashboards/{dashboardId}/reorder": REPORTS,
     "POST /v1/reports": REPORTS,
     "PATCH /v1/reports/{reportId}": REPORTS,
     "DELETE /v1/reports/{reportId}": REPORTS,
