@@ -2,13 +2,12 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hosts.edge.recording import Recorder
 from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from hosts.ingest.address import ClientAddress
 from service_core.intake.track import KEPT_HEADERS
 from service_core.kernel.clock import Clock
 from service_core.workspace.links.clicks import Asked, Witness
@@ -20,6 +19,8 @@ _log = logging.getLogger("touchpoint.edge")
 _SLUG: Final = re.compile(r"/([A-Za-z0-9_-]{1,64})")
 
 Headers = list[tuple[bytes, bytes]]
+ClientOf = Callable[[str | None, Iterable[tuple[bytes, bytes]]], str | None]
+"""Address of the connection and headers of the request -> address of the client."""
 
 _PAGE: Final = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -63,6 +64,7 @@ class LinkDoor:
 
     Attributes:
         host: the link domain.
+        client: finds the client's address.
         files: path -> content of the files that associate apps with the domain.
     """
 
@@ -71,7 +73,7 @@ class LinkDoor:
     witness: Witness
     recorder: Recorder
     clock: Clock
-    addresses: ClientAddress = field(default_factory=ClientAddress)
+    client: ClientOf
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -145,7 +147,7 @@ def _asked(door: LinkDoor, scope: Scope) -> Asked:
     return Asked(
         query=scope["query_string"].decode("latin-1"),
         user_agent=sent.get(b"user-agent"),
-        address=door.addresses.of(peer and peer[0], scope["headers"]),
+        address=door.client(peer and peer[0], scope["headers"]),
         referrer=sent.get(b"referer"),
         headers={name.decode("ascii"): sent[name] for name in KEPT_HEADERS & sent.keys()},
     )

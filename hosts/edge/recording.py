@@ -62,7 +62,7 @@ class Recorder:
 
     async def _kept(self, clicks: Sequence[Click], pause: float) -> bool:
         try:
-            await self._book.record(clicks)
+            await self._book.record_clicks(clicks)
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
             _log.exception(
                 "clicks wait for their store", extra={"fault": type(fault).__name__, "pause": pause}

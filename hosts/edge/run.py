@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from hosts.composition.ports import Ports, running
-from hosts.edge.app import LinkDoor
+from hosts.edge.app import ClientOf, LinkDoor
 from hosts.edge.associations import associations
 from hosts.edge.recording import Recorder
-from hosts.ingest.address import ClientAddress
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.clicks import Witness
 from service_core.workspace.links.edge import LinkTable, SharedMap
@@ -15,12 +14,13 @@ from service_core.workspace.links.resource import domain_of
 
 
 @asynccontextmanager
-async def link_door(settings: Settings, ports: Ports) -> AsyncIterator[LinkDoor | None]:
+async def link_door(settings: Settings, ports: Ports, client: ClientOf) -> AsyncIterator[LinkDoor | None]:
     """What the link host stands on while it serves; None in a deployment without a link domain.
 
     Args:
         settings: the deployment.
         ports: its ports, the workspace store running.
+        client: finds the client's address.
     """
     domain = domain_of(settings)
     if domain is None:
@@ -35,7 +35,7 @@ async def link_door(settings: Settings, ports: Ports) -> AsyncIterator[LinkDoor 
                 witness=Witness(ports.devices, ports.geo),
                 recorder=recorder,
                 clock=ports.clock,
-                addresses=ClientAddress(settings.ingest.trusted_proxies),
+                client=client,
                 files=associations(settings.links),
             )
         finally:

@@ -11,12 +11,16 @@ from hosts import monitoring
 from hosts.children import say_ready, stop_with_parent
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
+from hosts.edge.app import LinkDoor, edge_app
+from hosts.edge.run import link_door
 from hosts.guard import App
 from hosts.ingest.address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
+from hosts.ingest.companions import CONTAINER, Companions, companion_app
 from hosts.ingest.keys import WriteKeys
 from hosts.serving import address_of, bind, serve, stop_on_signals
 from service_core.access.authenticate import Authenticator
+from service_core.access.workspaces import Workspaces
 from service_core.extension import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
 from service_core.intake.track import RateLimit
@@ -49,21 +53,28 @@ async def run(
     ports = Ports(settings, config.parent, monitoring.watched(load()), system_clock)
     shutdown = asyncio.Event()
     listener = door if isinstance(door, socket.socket) else bind(door or settings.http.ingest)
-    async with running([ports.workspace, ports.queue]):
+    own = bind(settings.http.links, together=True) if settings.http.links else None
+    async with (
+        running([ports.workspace, ports.queue]),
+        link_door(settings, ports, _addresses(settings).of) as links,
+    ):
         stop_on_signals(shutdown)
         if with_parent:
             await stop_with_parent(shutdown)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: a full collection would stop every request to find that out
         say_ready(address_of(listener))
-        app = monitoring.counted(application(settings, ports), "ingest", _place)
-        beating = asyncio.create_task(monitoring.beating("ingest", _readiness(ports), shutdown))
-        await serve(app, listener, server or settings.http.server, shutdown)
-        await beating
+        app = monitoring.counted(application(settings, ports, links), "ingest", _place)
+        chosen = server or settings.http.server
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(monitoring.beating("ingest", _readiness(ports), shutdown))
+            tasks.create_task(serve(app, listener, chosen, shutdown))
+            if own is not None and links is not None:
+                tasks.create_task(serve(edge_app(links), own, chosen, shutdown))
 
 
 def _place(_method: str, path: str) -> str | None:
-    return path if path == "/track" else None
+    return path if path in {"/track", CONTAINER} else None
 
 
 def _readiness(ports: Ports) -> Readiness:
@@ -71,15 +82,21 @@ def _readiness(ports: Ports) -> Readiness:
     return Readiness(probes, ports.clock)
 
 
-def application(settings: Settings, ports: Ports) -> App:
-    """The ingest host over the ports of a deployment."""
+def _addresses(settings: Settings) -> ClientAddress:
+    return ClientAddress(settings.ingest.trusted_proxies)
+
+
+def application(settings: Settings, ports: Ports, links: LinkDoor | None = None) -> App:
+    """The ingest host over the ports of a deployment; it follows links, too, where they name their domain."""
     authenticator = Authenticator(ports.workspace, ports.clock)
+    others = companion_app(Companions(Workspaces(ports.workspace), ports.workspace))
     return ingest_app(
         Door(
             queue=ports.queue,
             keys=WriteKeys(authenticator, ports.workspace),
             spend=RateLimit().spend,
             clock=ports.clock,
-            addresses=ClientAddress(settings.ingest.trusted_proxies),
-        )
+            addresses=_addresses(settings),
+        ),
+        edge_app(links, others) if links else others,
     )

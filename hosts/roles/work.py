@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 from hosts import monitoring
@@ -13,6 +14,9 @@ from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
 
 MAINTAIN_SECONDS: Final = 60
+FORGET_SECONDS: Final = 3600
+ADDRESSES_KEPT: Final = timedelta(days=7)
+"""How long clicks keep the address they came from (semantics 22)."""
 
 Work = Coroutine[Any, Any, None]
 """A task that ends when its process is told to stop."""
@@ -27,7 +31,13 @@ def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator
     """What comes round: each turn is harmless when somebody else took it, too."""
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
+    yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)
     yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.export_work), stop)
+
+
+async def forget_clicks(ports: Ports) -> None:
+    """Let go of the addresses of clicks that are old enough."""
+    await ports.workspace.forget_addresses(ports.clock() - ADDRESSES_KEPT)
 
 
 def exporting(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Work:

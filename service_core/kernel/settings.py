@@ -102,6 +102,11 @@ class HttpSettings(Section):
 
     api: str = Field("127.0.0.1:8080", description="Address and port of the API.")
     ingest: str = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
+    links: str = Field(
+        "",
+        description="Address and port for redirects alone; empty for none. The ingest host answers requests "
+        "that name the link domain in any case.",
+    )
     server: Server = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
     root_url: str = Field(
         "",

@@ -289,7 +289,7 @@ class Links:
         route = Route.of(link.model_copy(update={"workspace_id": workspace_id or self.workspace_id}))
         witness = Witness(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
         at = self.shop.served.now - timedelta(minutes=minutes)
-        await self.store.record([witness.click(route, Asked("", agent, ip), at)])
+        await self.store.record_clicks([witness.click(route, Asked("", agent, ip), at)])
 
 
 @pytest.fixture
@@ -357,10 +357,10 @@ async def test_the_address_of_a_click_is_forgotten_after_seven_days_and_the_clic
     link = await links.make("app00001")
     await links.click(link, 30)
     await links.click(link, 8)
-    await links.store.forget(shop.served.now - timedelta(minutes=20))
+    await links.store.forget_addresses(shop.served.now - timedelta(minutes=20))
     since = shop.served.now - timedelta(hours=1)
     clicked = await links.store.clicked_tags(links.workspace_id, HOME, since)
     assert clicked == {"app00001": shop.served.now - timedelta(minutes=8)}
-    await links.store.forget(shop.served.now)
+    await links.store.forget_addresses(shop.served.now)
     assert await links.store.clicked_tags(links.workspace_id, HOME, since) == {}
-    assert await links.store.counts(links.workspace_id) == {link.id: ClickCount(2, 1)}
+    assert await links.store.click_counts(links.workspace_id) == {link.id: ClickCount(2, 1)}

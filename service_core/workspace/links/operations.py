@@ -68,7 +68,7 @@ class LinkPath(BaseModel):
 @operation("GET /links", tag="links")
 async def list_links(*, who: Caller, writes: Writes, clicks: Clicks, settings: Settings) -> LinkList:
     """Every trackable link with its clicks, newest first."""
-    domain, counts = domain_of(settings), await clicks.counts(who.workspace.id)
+    domain, counts = domain_of(settings), await clicks.click_counts(who.workspace.id)
     async with writes.units.look(who.workspace.id) as unit:
         links = await unit.resources.every(Link)
     told = (shown(link.state, domain, counts.get(link.id, NEVER_CLICKED)) for link in links)

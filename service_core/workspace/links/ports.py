@@ -57,13 +57,13 @@ class ClickCount:
 class Clicks(Protocol):
     """Clicks on redirect links, and how many each link has had; both outlive the link."""
 
-    async def record(self, clicks: Sequence[Click]) -> None:
+    async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Keep clicks durably, in one step; one that is kept already (same id) counts no more."""
 
-    async def counts(
+    async def click_counts(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
     ) -> Mapping[UUID, ClickCount]:
         """Counts of the links of a workspace that were clicked; None asks for all of them."""
 
-    async def forget(self, before: datetime) -> None:
+    async def forget_addresses(self, before: datetime) -> None:
         """Empty the addresses of clicks before an instant, and let go of what no count needs any more."""

@@ -32,7 +32,7 @@ def link_kind(domain: LinkDomain | None, clicks: Clicks, memory: EdgeMemory) -> 
         return edge_effects(prior, new, domain)
 
     async def informed(_: Records, link: Resource) -> Kind:
-        counts = await clicks.counts(link.workspace_id, [link.id])
+        counts = await clicks.click_counts(link.workspace_id, [link.id])
         return replace(kind, shown=partial(shown, domain=domain, count=counts.get(link.id, NEVER_CLICKED)))
 
     kind = Kind(

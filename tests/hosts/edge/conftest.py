@@ -8,6 +8,7 @@ import pytest
 
 from hosts.edge.app import edge_app
 from hosts.edge.run import link_door
+from hosts.ingest.address import ClientAddress
 from hosts.serving import address_of, bind, serve
 from tests.workspace.conftest import Office
 
@@ -71,7 +72,8 @@ async def edge_of(folder, server="hypercorn", **sections):
     """A deployment and its link host, running."""
     office = Office(folder, **({"ingest": PROXIES} | sections))
     ports, settings = office.service.ports, office.service.settings
-    async with office.service, link_door(settings, ports) as door:
+    client = ClientAddress(settings.ingest.trusted_proxies).of
+    async with office.service, link_door(settings, ports, client) as door:
         await office.open()
         listener, stop = bind("127.0.0.1:0"), asyncio.Event()
         address = address_of(listener)

@@ -174,7 +174,7 @@ async def test_without_apps_there_are_no_such_files(edge):
 async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_later(edge, monkeypatch):
     await link(edge)
     store, failures = edge.office.service.ports.workspace, []
-    record = store.record
+    record = store.record_clicks
 
     async def away(clicks):
         failures.append(len(clicks))
@@ -182,7 +182,7 @@ async def test_a_click_that_cannot_be_kept_stops_no_redirect_and_is_counted_late
             raise OSError("the disk is away")
         await record(clicks)
 
-    monkeypatch.setattr(store, "record", away)
+    monkeypatch.setattr(store, "record_clicks", away)
     assert (await edge.follow("/spring")).status == 302
     await edge.counts(1, 1)
     assert len(failures) == 3
@@ -202,5 +202,5 @@ async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
         made = await link(edge)
         await asyncio.gather(*(edge.follow("/spring") for _ in range(50)))
     async with edge_of(tmp_path) as edge:
-        counts = await edge.office.service.ports.workspace.counts(UUID(made["workspace_id"]))
+        counts = await edge.office.service.ports.workspace.click_counts(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
