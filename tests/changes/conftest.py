@@ -63,7 +63,7 @@ class Desk:
         self.later(seconds=1)
         return await self.writes.run(self.who, plan, dry_run=dry_run)
 
-    async def create(self, name="Plan", text=None, dry_run=False, **tags):
+    def creation(self, name="Plan", text=None, **tags):
         who = self.who
 
         async def plan(unit):
@@ -73,7 +73,10 @@ class Desk:
             )  # fmt: skip
             return Change(Action.CREATE, None, note, ASSIGNED)
 
-        return (await self.run(plan, dry_run=dry_run)).answer
+        return plan
+
+    async def create(self, name="Plan", text=None, dry_run=False, **tags):
+        return (await self.run(self.creation(name, text, **tags), dry_run=dry_run)).answer
 
     async def update(self, note_id, dry_run=False, **fields):
         async def plan(unit):

@@ -1,0 +1,73 @@
+"""The write pipeline of two processes over one database: two stores that share nothing else."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from service_core.changes.write import Writes
+from service_core.kernel.errors import Conflict, Refusal
+from tests.changes.conftest import KIND, Desk, desk_over, opened
+
+
+@pytest.fixture
+async def desks(workspace_url, tmp_path):
+    """The same person at the desks of two processes."""
+    async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
+        desk = await desk_over(one, one)
+        yield desk, Desk(Writes(other, [KIND]), desk.who)
+
+
+def outcomes(found):
+    """What each of several requests came to: the code of its refusal, or the write it told of."""
+    return Counter(one.code if isinstance(one, Refusal) else one.audit_id for one in found)
+
+
+async def test_an_identical_request_hears_that_the_first_is_running_in_another_process(desks):
+    one, other = (desk.once("k", {"note": {}}) for desk in desks)
+    reached, going_on = asyncio.Event(), asyncio.Event()
+    plan = one.creation("Plan")
+
+    async def slow(unit):
+        reached.set()
+        await going_on.wait()
+        return await plan(unit)
+
+    first = asyncio.create_task(one.run(slow))
+    await reached.wait()
+    with pytest.raises(Conflict) as refused:
+        await other.create()
+    assert (refused.value.code, refused.value.headers) == ("idempotency_in_progress", {"Retry-After": "1"})
+    going_on.set()
+    performed = (await first).answer
+    again = await other.create()
+    assert again.audit_id == performed.audit_id
+    assert len(await other.notes()) == 1
+
+
+async def test_of_50_identical_requests_to_two_processes_one_is_performed(desks):
+    senders = [desk.once("k", {"note": {}}) for desk in desks for _ in range(25)]
+    found = await asyncio.gather(*(sender.create() for sender in senders), return_exceptions=True)
+    told = outcomes(found)
+    told.pop("idempotency_in_progress", None)
+    assert len(told) == 1
+    assert len(await desks[0].notes()) == 1
+
+
+async def test_of_20_undos_by_two_processes_one_wins(desks):
+    one, other = desks
+    made = await one.create("Plan", "draft")
+    changed = await one.update(made.data["id"], text="final")
+    other.later(minutes=1)
+    undos = (desk.undo(changed.audit_id) for desk in (one, other) * 10)
+    told = outcomes(await asyncio.gather(*undos, return_exceptions=True))
+    assert told.pop("already_undone") == 19
+    assert list(told.values()) == [1]
+    assert [note["text"] for note in await other.notes()] == ["draft"]
+
+
+async def test_of_20_records_with_one_name_made_by_two_processes_one_stands(desks):
+    made = (desk.create("Plan") for desk in desks for _ in range(10))
+    told = outcomes(await asyncio.gather(*made, return_exceptions=True))
+    assert told.pop("slug_taken") == 19
+    assert len(told) == len(await desks[0].notes()) == 1
