@@ -1,9 +1,20 @@
-"""Retries, races and the audit log through the door, on SQLite (contract 2.12, 5.4)."""
+"""Retries, races and the audit log through the door, on each database (contract 2.12, 5.4)."""
 
 import asyncio
 from collections import Counter
 
+import pytest
+
+from tests.workspace.conftest import Office
+
 BODY = {"link": {"name": "Reel", "destination_url": "https://example.com/a", "slug": "reel"}}
+
+
+@pytest.fixture
+async def office(tmp_path, workspace_url):
+    made = Office(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
+    async with made.service:
+        yield await made.open()
 
 
 async def test_a_retry_is_answered_byte_for_byte(office):
