@@ -2,11 +2,12 @@
 
 import time
 from pathlib import Path
+from shutil import copyfile
 from typing import Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, output
+from hosts.cli.options import DEFAULT_CONFIG, SETTINGS_FILE, ConfigFile, output
 
 
 def backup(
@@ -41,6 +42,16 @@ def backup(
 def restore(
     source: Annotated[Path, typer.Argument(metavar="DIR|FILE", exists=True, help="The backup.")],
     folder: Annotated[Path, typer.Argument(metavar="NEW_DIR", help="Where the deployment shall be.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Settings of the new place; copied. [default: those of the backup]",
+        ),
+    ] = None,
 ) -> None:
     """Put a backup into a new folder.
 
@@ -51,8 +62,10 @@ def restore(
 
     began = time.monotonic()
     manifest = put_back(source, folder)
+    if config is not None:
+        copyfile(config, folder / SETTINGS_FILE)
     output().print(
         f"{folder} is as it was at {manifest.made_at}: {manifest.size / 1e6:,.1f} MB in "
-        f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / 'touchpoint.toml'}",
+        f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / SETTINGS_FILE}",
         style="green", soft_wrap=True, markup=False,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hosts.cli.options import SETTINGS_FILE, output
+from hosts.cli.options import SETTINGS_FILE, Template, output
 
 if TYPE_CHECKING:
     from service_core.access.keys import Founded
@@ -37,6 +37,7 @@ def demo(
     ingest: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Address of the ingest host.")
     ] = "127.0.0.1:8081",
+    config: Template = None,
     exit_after: Annotated[
         bool, typer.Option("--exit", help="Stop after the answers instead of serving on.")
     ] = False,
@@ -49,7 +50,7 @@ def demo(
 
     console = output()
     with _folder(folder) as place, _log(log) as file:
-        founded = _founded(place, site)
+        founded = _founded(place, config, site)
         with running_service(place / SETTINGS_FILE, api, ingest) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
             _bring_in(file, site, place)
@@ -66,13 +67,14 @@ def demo(
                 _stay()
 
 
-def _founded(folder: Path, site: str) -> "Founded":
+def _founded(folder: Path, template: Path | None, site: str) -> "Founded":
     from urllib.parse import urlsplit
 
     from hosts.cli.setup import found
 
     domain = (urlsplit(site).hostname or "").removeprefix("www.") or None
-    return found(folder / SETTINGS_FILE, name="Demo", timezone="UTC", currency="USD", domain=domain)
+    file = folder / SETTINGS_FILE
+    return found(file, template, name="Demo", timezone="UTC", currency="USD", domain=domain)
 
 
 def _bring_in(file: Path, site: str, folder: Path) -> None:

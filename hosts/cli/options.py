@@ -18,6 +18,18 @@ ConfigFile = Annotated[
 ]
 """``--config FILE``; every command that works on a deployment takes it."""
 
+Template = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Settings the new deployment starts with; copied. [default: everything embedded]",
+    ),
+]
+"""``--config FILE`` of the commands that make a deployment."""
+
 DEFAULT_CONFIG: Final = Path(SETTINGS_FILE)
 
 WorkspaceId = Annotated[

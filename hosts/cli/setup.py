@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import SETTINGS_FILE, AsJson, output
+from hosts.cli.options import SETTINGS_FILE, AsJson, Template, output
 
 if TYPE_CHECKING:
     from service_core.access.keys import Founded
@@ -21,6 +21,7 @@ def init(
     domain: Annotated[
         str | None, typer.Option(metavar="HOST", help="Its site; links from there are no referrers.")
     ] = None,
+    config: Template = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a data folder and a first workspace.
@@ -28,20 +29,36 @@ def init(
     Writes DIR/touchpoint.toml, creates the stores, and shows the write key and the Agent key this once.
     """
     file = folder / SETTINGS_FILE
-    founded = found(file, name=name, timezone=timezone, currency=currency, domain=domain)
+    founded = found(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
     if as_json:
         typer.echo(json.dumps(_answer(founded, file)))
     else:
         _show(founded, file)
 
 
-def found(file: Path, *, name: str, timezone: str, currency: str, domain: str | None) -> "Founded":
+def found(
+    file: Path,
+    template: Path | None = None,
+    *,
+    name: str,
+    timezone: str,
+    currency: str,
+    domain: str | None,
+) -> "Founded":
     """Write the settings file, create the stores and a first workspace.
+
+    Args:
+        file: the settings file to write; paths inside are relative to its folder.
+        template: settings to copy; without it every store is an embedded one.
+        name: of the workspace.
+        timezone: IANA zone.
+        currency: ISO 4217 code.
+        domain: site of the workspace.
 
     Raises:
         StartupError: the file exists, or the deployment cannot be used.
     """
-    _write_settings(file)
+    _write_settings(file, template)
     try:
         return asyncio.run(_found(file, name, timezone, currency, domain))
     except BaseException:
@@ -49,14 +66,15 @@ def found(file: Path, *, name: str, timezone: str, currency: str, domain: str | 
         raise
 
 
-def _write_settings(file: Path) -> None:
+def _write_settings(file: Path, template: Path | None) -> None:
     from hosts.cli.settings_file import settings_text
     from service_core.kernel.errors import StartupError
 
     try:
+        text = settings_text() if template is None else template.read_text(encoding="utf-8")
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as target:
-            target.write(settings_text())
+            target.write(text)
     except FileExistsError:
         raise StartupError(
             f"{file} exists already and is left as it is. Choose another folder, or run "

@@ -60,6 +60,14 @@ def test_every_commented_line_is_valid_when_opened(deployment, tmp_path):
     assert load_settings(opened).model_dump() == Settings().model_dump()
 
 
+def test_a_deployment_can_start_from_settings_of_its_own(touchpoint, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[storage]\nworkspace = "sqlite:///people.db"\n')
+    touchpoint("init", tmp_path / "shop", "--config", mine)
+    assert (tmp_path / "shop" / "touchpoint.toml").read_text() == mine.read_text()
+    assert (tmp_path / "shop" / "people.db").exists()
+
+
 def test_the_workspace_counts_in_the_zone_and_money_it_was_given(touchpoint, tmp_path):
     touchpoint("init", tmp_path / "shop", "--timezone", "Europe/Berlin", "--currency", "eur")
     with closing(sqlite3.connect(tmp_path / "shop" / "workspace.db")) as connection:

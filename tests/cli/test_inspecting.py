@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
+from hosts.cli import app
 from hosts.cli.inspecting import _shown
 from hosts.composition.compose import installed
 
@@ -41,6 +43,16 @@ BROKEN = {
     "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
     "a URL that does not fit": ('[limits]\nstore = "memory://?size=1"', "size", "limits"),
     "a bad value": ('[http]\nserver = "apache"', "http.server", "hypercorn"),
+    "a database that is no database": (
+        '[storage]\nworkspace = "sqlite:///touchpoint.toml"',
+        "touchpoint.toml",
+        "name another file",
+    ),
+    "a server that is away": (
+        '[storage]\nworkspace = "postgresql://ann:sesame@127.0.0.1:1/shop"',
+        "127.0.0.1:1/shop",
+        "See that the server runs",
+    ),
     "no TOML": ("storage = [", "cannot be read", "touchpoint.toml"),
 }
 
@@ -54,6 +66,7 @@ def test_a_broken_deployment_is_one_sentence_and_exit_2(touchpoint, tmp_path, te
     assert advice in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert "Traceback" not in result.output
+    assert "sesame" not in result.output
     assert result.stdout == ""
 
 
@@ -81,14 +94,20 @@ def test_help_imports_nothing_heavy():
     assert loaded.stdout.strip() == ""
 
 
-def test_every_command_has_help(touchpoint):
-    for command in (
-        (),
-        ("init",),
-        ("serve",),
-        ("plugins",),
-        ("key",),
-        ("key", "create"),
-        ("config", "check"),
-    ):
-        assert "Usage" in touchpoint(*command, "--help").stdout
+def commands(group, *path):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, *path, name)
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(get_command(app)))
+OF_NO_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
+"""Commands without ``--config``."""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
+    assert "Usage" in touchpoint(*path, "--help").stdout
+    assert any("--config" in option.opts for option in COMMANDS[path].params) != (path in OF_NO_DEPLOYMENT)
