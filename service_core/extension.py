@@ -65,7 +65,8 @@ class Adapter:
         port: name of the port, as in the settings (``events``, ``workspace``, ``queue``, ``limits``...).
         scheme: scheme of the URLs it serves.
         open: builds the adapter from its settings; cheap, heavy imports belong inside it. The
-            result may have ``async start()`` and ``async aclose()``.
+            result may have ``async start()`` and ``async aclose()``, and ``async check()``, which changes
+            nothing and raises `StartupError` when it could not be used.
         settings: model of the URL.
         summary: one sentence for ``touchpoint plugins``.
         shared: False when what it opens, or counts, belongs to one process; a deployment of several

@@ -1,6 +1,6 @@
 """``touchpoint plugins`` and ``touchpoint config check``: what is installed and what would run."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -51,12 +51,14 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what would run.
 
-    Loads the settings and every plugin, and starts nothing.
+    Loads the settings and every plugin, asks databases whether they answer, and starts nothing.
     """
+    import asyncio
+
     from hosts.cli.deployment import service_of
 
     service = service_of(config)
-    service.ports.all()
+    asyncio.run(_checked(service.ports.all()))
     settings, registry = service.settings, service.registry
     console = output()
     console.print(_table(("setting", "adapter"), _adapters(settings)))
@@ -67,6 +69,17 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print(f"Ingest   {settings.http.ingest}")
     console.print(f"Plugins  {', '.join(registry.plugins)}", markup=False)
     console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)
+
+
+async def _checked(adapters: "Iterable[Any]") -> None:
+    """Ask adapters that can tell without starting whether they could be used.
+
+    Raises:
+        StartupError: of the first that could not.
+    """
+    for adapter in adapters:
+        if hasattr(adapter, "check"):
+            await adapter.check()
 
 
 def _adapters(settings: "Settings") -> "Iterator[tuple[str, str]]":

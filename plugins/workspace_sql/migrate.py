@@ -39,12 +39,12 @@ def prepare(file: Path, busy_seconds: float) -> None:
 
 
 def probe(file: Path) -> None:
-    """Read the first page of a file.
+    """Read the first page of a file, and leave nothing beside it.
 
     Raises:
         sqlite3.Error: it is no database, or must not be read.
     """
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         connection.execute("PRAGMA schema_version")
 
 
