@@ -31,13 +31,22 @@ EXAMPLES = [
 ]
 
 
+@pytest.fixture(scope="session")
+def writing_key(founded) -> str:
+    """A named key that may also write reports: pages call it `$KEY`."""
+    scopes = ("--scope", "service:read", "--scope", "service:write:reports")
+    made = touchpoint("key", "create", *scopes, "--json", "--config", str(founded.config))
+    return json.loads(made)["key"]
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs_and_is_answered(example, deployment):
+def test_an_example_runs_and_is_answered(example, deployment, writing_key):
     environment = os.environ | {
         "API": deployment.running.api,
         "INGEST": deployment.running.ingest,
         "AGENT_KEY": deployment.agent_key,
         "WRITE_KEY": deployment.write_key,
+        "KEY": writing_key,
     }
     done = subprocess.run(
         ["bash", "-euc", example], capture_output=True, text=True, env=environment, check=False, timeout=30
