@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from plugins import workspace_sql
-from plugins.workspace_sql.database import Database
 from service_core.access.keys import found_workspace
 from service_core.extension import load
 from service_core.insight.connections.model import (
@@ -146,10 +145,10 @@ async def test_a_platform_without_spend_is_no_source_of_spend(shop):
 async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, monkeypatch):
     await shop.get("/workspace")
 
-    def broken(_):
+    def broken():
         raise OperationalError("SELECT", {}, Exception("disk"))
 
-    monkeypatch.setattr(Database, "read", broken)
+    monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
     for path in ("/workspace", "/context", "/event-names"):
         assert await shop.refused("GET", path) == (503, "data_unverified")
     assert (await reasons(shop))["ad_spend"] == "source_error"
