@@ -14,6 +14,8 @@ from hosts.cli import (
     inspecting,
     keys,
     members,
+    moving,
+    quarantine,
     query,
     serving,
     setup,
@@ -57,6 +59,7 @@ app.command("serve")(serving.serve)
 app.command("worker")(working.worker)
 app.command("backup")(backing_up.backup)
 app.command("restore")(backing_up.restore)
+app.command("move")(moving.move)
 app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)
@@ -64,6 +67,7 @@ app.command("plugins")(inspecting.plugins)
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
+app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(connections.app, name="connection")
 app.add_typer(inspecting.config, name="config")

@@ -24,7 +24,16 @@ from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
-from service_core.intake.ports import Devices, Domains, EventStore, Geo, IngestQueue, LinkTags, Place
+from service_core.intake.ports import (
+    Devices,
+    Domains,
+    EventStore,
+    Geo,
+    IngestQueue,
+    LinkTags,
+    Place,
+    Quarantine,
+)
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.edge import NoMemory
@@ -56,7 +65,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         LinkTags,
     ),
     "limits": (RateLimiter,),
-    "queue": (IngestQueue,),
+    "queue": (IngestQueue, Quarantine),
     "edge": (EdgeMemory,),
     "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams),
     "jobs": (JobQueue,),

@@ -14,7 +14,7 @@ from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
 from service_core.delivery.exports.ports import ExportSink, ExportWork, JobQueue
 from service_core.extension import Registry
-from service_core.intake.ports import Devices, Domains, Geo, IngestQueue
+from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.ports import EdgeMemory
@@ -50,6 +50,11 @@ class Ports:
     def edge(self) -> EdgeMemory:
         """Redirects as several machines remember them."""
         return cast(EdgeMemory, self._container.edge())
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """What the queue holds of events that could not be stored."""
+        return cast(Quarantine, self._container.queue())
 
     @property
     def events(self) -> EventDatabase:

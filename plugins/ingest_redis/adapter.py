@@ -89,6 +89,10 @@ class RedisQueue:
         """How far behind the queue is."""
         return await self._reader.state()
 
+    async def quarantined(self, workspace_id: UUID, limit: int) -> list[Quarantined]:
+        """The quarantined events of a workspace, the earliest first."""
+        return await self._reader.quarantined(workspace_id, limit)
+
     async def replay(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         return await self._consumer.replay(workspace_id)

@@ -5,16 +5,16 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.entries import Keys, hour_start, hours, instant
+from plugins.ingest_redis.entries import Keys, hour_start, hours, instant, queued
 from plugins.ingest_redis.server import FAULTS
 from plugins.ingest_redis.settings import IngestRedisSettings
-from service_core.plugin import Channel, LedgerRow, QueueState, StoreUnavailable, system_clock
+from service_core.plugin import Channel, LedgerRow, Quarantined, QueueState, StoreUnavailable, system_clock
 
 LEDGER_PATIENCE_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 1.0
@@ -80,12 +80,30 @@ class Reader:
             raise StoreUnavailable from fault
         return rows
 
+    async def quarantined(self, workspace_id: UUID, limit: int) -> list[Quarantined]:
+        """The events of a workspace that were set aside, the earliest first.
+
+        Raises:
+            StoreUnavailable: the server does not answer.
+        """
+        try:
+            async with asyncio.timeout(LEDGER_PATIENCE_SECONDS):
+                found: Any = await self._redis.xrange(self._keys.quarantine + workspace_id.hex, count=limit)
+        except FAULTS as fault:
+            raise StoreUnavailable from fault
+        return [_set_aside(name, fields) for name, fields in found]
+
     async def _rows(self, workspace_id: UUID, some: range) -> list[LedgerRow]:
         async with self._redis.pipeline(transaction=False) as pipe:
             for hour in some:
                 pipe.hgetall(f"{self._keys.ledger}{workspace_id.hex}:{hour}")
             hashes = await pipe.execute()
         return [row for hour, counts in zip(some, hashes, strict=True) for row in _rows_of(hour, counts)]
+
+
+def _set_aside(name: bytes, fields: Mapping[bytes, bytes]) -> Quarantined:
+    flat = [part for pair in fields.items() for part in pair]
+    return Quarantined(queued((name, flat)), fields[b"reason"].decode())
 
 
 def _rows_of(hour: int, counts: Mapping[bytes, bytes]) -> Iterator[LedgerRow]:

@@ -88,6 +88,10 @@ class Spool:
         """How far behind the queue is."""
         return await self._read(settling.state)
 
+    async def quarantined(self, workspace_id: UUID, limit: int) -> list[Quarantined]:
+        """The quarantined events of a workspace, the earliest first."""
+        return await self._read(lambda connection: settling.quarantined(connection, workspace_id, limit))
+
     async def replay(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))

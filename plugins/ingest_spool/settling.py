@@ -95,6 +95,15 @@ def _purge(connection: sqlite3.Connection, now: datetime, at_most: int) -> None:
     connection.execute(_PURGE, (micros(now) - WINDOW, at_most))
 
 
+def quarantined(connection: sqlite3.Connection, workspace_id: UUID, limit: int) -> list[Quarantined]:
+    """The quarantined arrivals of a workspace, in order of sequence."""
+    rows = connection.execute(
+        f"SELECT seq, reason, {_ROW} FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?",  # noqa: S608 - our own column names
+        (workspace_id.bytes, limit),
+    )
+    return [Quarantined(queued(seq, kept), reason) for seq, reason, *kept in rows]
+
+
 def replay(connection: sqlite3.Connection, workspace_id: UUID) -> int:
     """Put the quarantined arrivals of a workspace back in the queue, under their old sequence."""
     mine = (workspace_id.bytes,)

@@ -64,6 +64,16 @@ class IngestQueue(Protocol):
         """How far behind the queue is."""
 
 
+class Quarantine(Protocol):
+    """The side of a queue where events are kept that could not be stored, raw and with the reason."""
+
+    async def quarantined(self, workspace_id: UUID, limit: int) -> list[Quarantined]:
+        """The events of a workspace that were set aside, the earliest first."""
+
+    async def replay(self, workspace_id: UUID) -> int:
+        """Put them back in the queue, each under its sequence; returns how many."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """What intake knows of a session before the next event: its entry page and latest touch values.

@@ -2,6 +2,8 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 from service_core.intake.model import Quarantined
 from service_core.intake.ports import IngestQueue, Offer
@@ -36,6 +38,21 @@ class Walking(Kit):
         (waiting,) = await queue.take(10)
         await queue.settle([], [Quarantined(waiting, "no number")])
         assert await queue.take(10) == []
+
+    async def test_an_event_set_aside_is_kept_raw_with_its_reason_and_can_be_put_back(
+        self, queue: Any, sender: Sender
+    ) -> None:
+        for number in range(3):
+            await queue.offer(sender.arrival(f"e{number}"))
+        taken = await queue.take(10)
+        aside = [Quarantined(waiting, f"no number {waiting.arrival.event_id} ä") for waiting in taken[:2]]
+        await queue.settle([], aside)
+        assert await queue.quarantined(sender.workspace, 10) == aside
+        assert await queue.quarantined(sender.workspace, 1) == aside[:1]
+        assert await queue.quarantined(uuid4(), 10) == []
+        assert await queue.replay(sender.workspace) == 2
+        assert await queue.quarantined(sender.workspace, 10) == []
+        assert sorted(waiting.seq for waiting in await queue.take(10)) == [each.seq for each in taken]
 
     async def test_what_one_process_offers_another_takes(self, queues: Queues, sender: Sender) -> None:
         async with queues() as ingest, queues() as consumer:

@@ -1,0 +1,98 @@
+"""``touchpoint quarantine``: accepted events that could not be stored, kept raw with the reason."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from service_core.access.model import Workspace
+    from service_core.intake.model import Quarantined
+    from service_core.intake.ports import Quarantine
+
+app = typer.Typer(
+    help="Look at events that could not be stored, and put them back.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("list")
+def show(
+    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 100,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per event, with what was sent.")
+    ] = False,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Show the events of a workspace that were set aside, the earliest first, each with the reason."""
+
+    async def found() -> "list[Quarantined]":
+        async with _opened(config, workspace) as (quarantine, chosen):
+            return await quarantine.quarantined(chosen.id, limit)
+
+    events = asyncio.run(found())
+    if as_json:
+        for event in events:
+            typer.echo(json.dumps(_told(event)))
+    else:
+        _show(events)
+
+
+@app.command()
+def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Put the events of a workspace back in the queue, once what kept them from being stored is mended.
+
+    The consumer takes them like new ones; what still cannot be stored is set aside again.
+    """
+
+    async def put_back() -> int:
+        async with _opened(config, workspace) as (quarantine, chosen):
+            return await quarantine.replay(chosen.id)
+
+    output().print(f"{asyncio.run(put_back())} events are back in the queue.", style="green")
+
+
+@asynccontextmanager
+async def _opened(config: "Path", public_id: str | None) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
+    from hosts.cli.deployment import chosen
+    from hosts.composition.compose import installed
+    from hosts.composition.load import load_settings
+    from hosts.composition.ports import Ports, running
+    from service_core.kernel.clock import system_clock
+
+    ports = Ports(load_settings(config), config.absolute().parent, installed(), system_clock)
+    async with running([ports.workspace, ports.queue]):
+        yield ports.quarantine, await chosen(ports.workspace, public_id)
+
+
+def _told(event: "Quarantined") -> dict[str, object]:
+    arrival = event.queued.arrival
+    return {
+        "seq": event.queued.seq,
+        "event_id": arrival.event_id,
+        "received_at": arrival.received_at.isoformat(),
+        "reason": event.reason,
+        "body": arrival.body.decode(errors="replace"),
+    }
+
+
+def _show(events: "list[Quarantined]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("sequence", "received", "event id", "reason"):
+        table.add_column(heading, overflow="fold")
+    for event in events:
+        told = _told(event)
+        table.add_row(*(Text(str(told[name])) for name in ("seq", "received_at", "event_id", "reason")))
+    output().print(table if events else "Nothing is set aside.")

@@ -1,0 +1,1 @@
+"""Events from one store into another, compared before it is called done."""

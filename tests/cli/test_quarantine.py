@@ -1,0 +1,70 @@
+"""``touchpoint quarantine``: what could not be stored is shown with its reason, and put back."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from service_core.intake.model import Arrival, Channel, Quarantined
+from service_core.kernel.clock import system_clock
+
+
+@asynccontextmanager
+async def queue_of(config):
+    ports = Ports(load_settings(Path(config)), Path(config).parent, installed(), system_clock)
+    async with running([ports.workspace, ports.queue]):
+        (workspace,) = await ports.workspace.workspaces()
+        yield ports.queue, workspace.id
+
+
+@pytest.fixture
+def aside(deployment):
+    """The deployment, with one event set aside."""
+
+    async def set_aside():
+        async with queue_of(deployment["config"]) as (queue, workspace_id):
+            await queue.offer(
+                Arrival(
+                    workspace_id=workspace_id, key_id=UUID(int=1), channel=Channel.TRACK, event_id="order_1",
+                    claimed=True, received_at=datetime(2026, 7, 1, 12, tzinfo=UTC), body=b'{"event":"\xc3\xa4"}',
+                    user_agent=None, address=None, headers={},
+                )
+            )  # fmt: skip
+            await queue.settle(
+                [], [Quarantined(each, "ValueError: no number") for each in await queue.take(9)]
+            )
+
+    asyncio.run(set_aside())
+    return deployment["config"]
+
+
+def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, aside):
+    shown = touchpoint("quarantine", "list", "--config", aside).stdout
+    assert "order_1" in shown
+    assert "ValueError: no number" in shown
+    (line,) = touchpoint("quarantine", "list", "--json", "--config", aside).stdout.splitlines()
+    assert json.loads(line) == {
+        "seq": 1,
+        "event_id": "order_1",
+        "received_at": "2026-07-01T12:00:00+00:00",
+        "reason": "ValueError: no number",
+        "body": '{"event":"ä"}',
+    }
+
+
+def test_events_that_were_set_aside_are_put_back_and_wait_again(touchpoint, aside):
+    assert "1 events are back in the queue" in touchpoint("quarantine", "replay", "--config", aside).stdout
+    assert "Nothing is set aside" in touchpoint("quarantine", "list", "--config", aside).stdout
+
+    async def waiting():
+        async with queue_of(aside) as (queue, _):
+            return [queued.arrival.event_id for queued in await queue.take(9)]
+
+    assert asyncio.run(waiting()) == ["order_1"]
