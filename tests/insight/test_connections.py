@@ -29,13 +29,13 @@ META = Connection(
 STRIPE = replace(META, provider="stripe", kind=ProviderKind.REVENUE, accounts=(ConnectedAccount("acct_1"),))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request, tmp_path):
+@pytest.fixture
+async def store(store_url, tmp_path):
     """A store and the id of a workspace it knows."""
-    if request.param == "memory":
+    if store_url is None:
         yield MemoryConnections(), META.workspace_id
         return
-    directory = REGISTRY.open("workspace", "sqlite:///workspace.db", folder=tmp_path)
+    directory = REGISTRY.open("workspace", store_url, folder=tmp_path)
     await directory.start()
     founded = await found_workspace(directory, NOW, name="Example Shop")
     yield directory, founded.workspace.id
