@@ -9,11 +9,12 @@ from quart import Blueprint, Response, request
 from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
 from hosts.web.authorization import addresses_of, consents_of, exchange_of, registrar_of
-from hosts.web.forms import body_of, pairs_of
+from hosts.web.forms import body_of, clean_pairs, pairs_of
 from hosts.web.frame import Frame
 from hosts.web.safety import headers
 from service_core.access.authorization.model import OAuthFault, SentBack
 from service_core.access.networks import network_of
+from service_core.intake.poison import clean
 from service_core.kernel.errors import Refusal
 
 Handler = Callable[[], Awaitable[Response]]
@@ -73,7 +74,7 @@ class _Server:
     async def register(self) -> Response:
         """RFC 7591."""
         try:
-            metadata = orjson.loads(await body_of(request))
+            metadata = clean(orjson.loads(await body_of(request)))
         except ValueError:
             raise OAuthFault("invalid_client_metadata", "The body must be a JSON object") from None
         peer = request.scope.get("client")
@@ -84,7 +85,7 @@ class _Server:
         """Lead to the consent page; what is wrong with the program itself is shown to the person."""
         query = request.query_string.decode("ascii", "ignore")
         try:
-            await consents_of(self._service).read(list(request.args.items(multi=True)))
+            await consents_of(self._service).read(clean_pairs(request.args.items(multi=True)))
         except SentBack as back:
             return Response("", 302, headers() | {"Location": back.url})
         except OAuthFault as fault:

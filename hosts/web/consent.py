@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 from quart import Response, request
 
 from hosts.web.authorization import consents_of
+from hosts.web.forms import clean_pairs
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.authorization.consent import Asked
@@ -29,7 +30,8 @@ async def answer(frame: Frame) -> Response:
 
 async def _with(frame: Frame, query: str, public_id: str, decision: str | None) -> Response:
     account, consents = frame.account, consents_of(frame.service)
-    pairs = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "workspace"]
+    sent = clean_pairs(parse_qsl(query, keep_blank_values=True))
+    pairs = [pair for pair in sent if pair[0] != "workspace"]
     try:
         asked = await consents.read(pairs)
         if decision == "deny":

@@ -1,11 +1,13 @@
 """Bodies of forms: small, in time, and of the one type a plain form has."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import parse_qsl
 
 from quart import Request
 
+from service_core.intake.poison import clean_text
 from service_core.kernel.errors import BadRequest, TooLarge
 
 LARGEST: Final = 100_000
@@ -46,9 +48,15 @@ async def pairs_of(request: Request) -> list[tuple[str, str]]:
     if (request.mimetype or "") != FORM_TYPE:
         return []
     try:
-        return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise BadRequest("The form has too many fields") from None
+    return clean_pairs(pairs)
+
+
+def clean_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Names and values without what no store keeps: NUL and lone surrogates."""
+    return [(clean_text(name), clean_text(value)) for name, value in pairs]
 
 
 class Fields:

@@ -22,6 +22,7 @@ from service_core.gateway.bound import Bound
 from service_core.gateway.exchange import Codec, Request, Response
 from service_core.gateway.render import PREFLIGHT, answered, json_response
 from service_core.gateway.routes import PREFIX, Found, Routes
+from service_core.intake.poison import clean_json, clean_text
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, TooLarge
 from service_core.kernel.ids import new_id
@@ -98,6 +99,8 @@ class Gateway:
         operation = found.bound.operation
         if asker is not None:
             await self._permitted(asker, operation, passage)
+        if operation.body is not None:
+            request = replace(request, body=clean_json(request.body))
         content = self._content(request.body, operation)
         inputs = self._inputs(operation, request, found.values, content)
         return await found.bound.call(inputs, self._who(asker, request, operation, content))
@@ -152,14 +155,16 @@ class Gateway:
         inputs: dict[str, Any] = {}
         if operation.query is not None:
             pairs = parse_qsl(request.query, keep_blank_values=True, errors="replace")
-            inputs["query"] = query_of(operation.query, pairs)
+            cleaned = [(name, clean_text(value)) for name, value in pairs]
+            inputs["query"] = query_of(operation.query, cleaned)
         if operation.body is not None:
             inputs["body"] = body_of(operation.body, request.body, content)
         if operation.raw:
             inputs["raw"] = request.body
         if operation.path_model is not None:
             try:
-                inputs["path"] = operation.path_model.model_validate(values)
+                named = {name: clean_text(value) for name, value in values.items()}
+                inputs["path"] = operation.path_model.model_validate(named)
             except ValidationError:
                 raise NotFound from None
         return inputs

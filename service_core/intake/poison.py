@@ -4,6 +4,7 @@ NUL and lone surrogates in text, integers beyond 64 bits, numbers that are not f
 without end: one of these in one event would otherwise fail the whole batch it is stored with.
 """
 
+import re
 from math import isfinite
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ MAX_DEPTH: Final = 32
 
 _REPLACEMENT: Final = "\ufffd"
 _INT64: Final = 2**63
+_NUL: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u0000")
+"""An escape that is not itself behind a backslash that is escaped."""
 
 
 def clean_text(value: str) -> str:
@@ -25,6 +28,11 @@ def clean_text(value: str) -> str:
     except UnicodeEncodeError:
         return "".join(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char for char in value)
     return value
+
+
+def clean_json(text: bytes) -> bytes:
+    """JSON text with every NUL in it replaced by U+FFFD; a parser that is strict refuses lone surrogates itself."""
+    return _NUL.sub(rb"\1\\ufffd", text) if b"\\u0000" in text else text
 
 
 def clean_number(value: float) -> int | float | None:

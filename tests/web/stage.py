@@ -1,6 +1,7 @@
 """A composed deployment with its pages and the OAuth routes, and people who use it without a browser."""
 
 import re
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -204,15 +205,22 @@ def application(service):
     return quart_app(service.dispatch, addresses, [pages(service, addresses), oauth(service, addresses)])
 
 
-@pytest.fixture
-async def deployment(tmp_path):
+@asynccontextmanager
+async def standing(folder, settings=None):
+    """A deployment with two workspaces."""
     clock = HandClock()
-    service, letters = built(tmp_path, clock=clock)
+    service, letters = built(folder, clock=clock, settings=settings)
     async with running([service.ports.workspace]):
         store = service.ports.workspace
         shop = await found_workspace(store, NOW, name="Example Shop")
         other = await found_workspace(store, NOW, name="Other Shop")
         yield Deployment(service, application(service), clock, letters, shop, other)
+
+
+@pytest.fixture
+async def deployment(tmp_path):
+    async with standing(tmp_path) as deployment:
+        yield deployment
 
 
 def query(**parameters):
