@@ -31,7 +31,7 @@ async def link_door(settings: Settings, ports: Ports, client: ClientOf) -> Async
         try:
             yield LinkDoor(
                 host=domain.host,
-                routes=SharedMap(LinkTable(ports.workspace, ports.workspace.generation), ports.edge),
+                routes=SharedMap(LinkTable(ports.workspace), ports.edge),
                 witness=Witness(ports.devices, ports.geo),
                 recorder=recorder,
                 clock=ports.clock,

@@ -24,12 +24,13 @@ def main() -> int:
     given = parser.parse_args()
     write_logs()
     door = given.listen if given.fd is None else socket.socket(fileno=given.fd)
+    code = 0
     try:
         run_loop(run(given.config.absolute(), door, given.server, with_parent=given.with_parent))
-    except StartupError as fault:
-        sys.stderr.write(f"{fault}\n")
-        return 1
-    return 0
+    except* StartupError as faults:
+        sys.stderr.write("".join(f"{fault}\n" for fault in faults.exceptions))
+        code = 1
+    return code
 
 
 if __name__ == "__main__":

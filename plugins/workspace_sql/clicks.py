@@ -8,7 +8,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.changes_tables import RESOURCES
 from plugins.workspace_sql.click_tables import CLICK_COUNTS, CLICK_VISITS, CLICKS
@@ -28,11 +27,7 @@ class SqlClicks:
 
     async def record_clicks(self, clicks: Sequence[Click]) -> None:
         """Keep clicks and count those of people, in one commit."""
-        async with self._database.write() as connection:
-            new = await _kept(connection, clicks)
-            people = sorted((click for click in new if not click.is_bot), key=lambda click: click.link_id)
-            if people:
-                await _count(connection, people, await _first_ones(connection, people))
+        await self._database.perform(lambda connection: _record(connection, clicks))
 
     async def click_counts(
         self, workspace_id: UUID, link_ids: Collection[UUID] | None = None
@@ -82,23 +77,30 @@ class SqlClicks:
             return {state["tracking_identifier"]: _tagged(link_id, state) for link_id, state in rows}
 
 
-async def _kept(connection: AsyncConnection, clicks: Sequence[Click]) -> list[Click]:
+def _record(connection: sa.Connection, clicks: Sequence[Click]) -> None:
+    new = _kept(connection, clicks)
+    people = sorted((click for click in new if not click.is_bot), key=lambda click: click.link_id)
+    if people:
+        _count(connection, people, _first_ones(connection, people))
+
+
+def _kept(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
     """Keep clicks; returns those that were not kept before."""
     rows = [{name: getattr(click, name) for name in _COLUMNS} for click in clicks]
     insert = _INSERT[connection.dialect.name](CLICKS).on_conflict_do_nothing()
-    new = set((await connection.execute(insert.returning(CLICKS.c.id), rows)).scalars())
+    new = set(connection.execute(insert.returning(CLICKS.c.id), rows).scalars())
     return [click for click in clicks if click.id in new]
 
 
-async def _first_ones(connection: AsyncConnection, people: Sequence[Click]) -> Counter[UUID]:
+def _first_ones(connection: sa.Connection, people: Sequence[Click]) -> Counter[UUID]:
     """Link -> visitors who had not clicked it in their hour."""
     visits = {(click.hour, click.link_id, click.visitor): None for click in people}
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
     insert = _INSERT[connection.dialect.name](CLICK_VISITS).on_conflict_do_nothing()
-    return Counter((await connection.execute(insert.returning(CLICK_VISITS.c.link_id), rows)).scalars())
+    return Counter(connection.execute(insert.returning(CLICK_VISITS.c.link_id), rows).scalars())
 
 
-async def _count(connection: AsyncConnection, people: Sequence[Click], first: Counter[UUID]) -> None:
+def _count(connection: sa.Connection, people: Sequence[Click], first: Counter[UUID]) -> None:
     owners = {click.link_id: click.workspace_id for click in people}
     clicks = Counter(click.link_id for click in people)
     rows = [
@@ -107,7 +109,7 @@ async def _count(connection: AsyncConnection, people: Sequence[Click], first: Co
     ]
     insert = _INSERT[connection.dialect.name](CLICK_COUNTS)
     more = {name: CLICK_COUNTS.c[name] + insert.excluded[name] for name in ("clicks", "unique_clicks")}
-    await connection.execute(insert.on_conflict_do_update(index_elements=["link_id"], set_=more), rows)
+    connection.execute(insert.on_conflict_do_update(index_elements=["link_id"], set_=more), rows)
 
 
 def _tagged(link_id: UUID, state: Mapping[str, Any]) -> TaggedLink:

@@ -3,10 +3,11 @@
 import asyncio
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -84,6 +85,17 @@ class Database(ABC):
     @abstractmethod
     def _complaint(self, reason: str) -> str:
         """Why the database cannot be used, and what to do, without its password."""
+
+    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+        """The first row of a query that finds it by a key: asked for every click on a link."""
+        async with self.read() as connection:
+            found: sa.RowMapping | None = (await connection.execute(query, values)).mappings().first()
+        return found
+
+    async def perform(self, work: Callable[[sa.Connection], None]) -> None:
+        """A transaction that waits for nothing in between, as `write`: done for every few clicks."""
+        async with self.write() as connection:
+            await connection.run_sync(work)
 
     @asynccontextmanager
     async def _transaction(self, **options: Any) -> AsyncIterator[AsyncConnection]:

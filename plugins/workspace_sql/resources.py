@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.changes_tables import AUDIT, REPLAYS, RESOURCE_KEYS, RESOURCES
 from plugins.workspace_sql.database import Database
-from plugins.workspace_sql.generation import advance
+from plugins.workspace_sql.owners import SqlOwner
 from service_core.plugin import AuditEntry, AuditQuestion, Resource, Taken, Transaction
 
 _Record = TypeVar("_Record", bound=Resource)
@@ -41,7 +41,7 @@ class SqlUnits:
 
 def _transaction(connection: AsyncConnection, workspace_id: UUID) -> Transaction:
     bound = connection, workspace_id
-    return Transaction(_Resources(*bound), _Audit(*bound), _Replays(*bound))
+    return Transaction(_Resources(*bound), _Audit(*bound), _Replays(*bound), SqlOwner(*bound))
 
 
 class _Resources:
@@ -72,13 +72,11 @@ class _Resources:
         await self._release(record)
         for key in record.unique_keys():
             await self._claim(key, record.id)
-        await self._tell(record)
 
     async def remove(self, record: Resource, now: datetime) -> None:
         gone = sa.update(RESOURCES).where(self._is(record)).values(deleted_at=now)
         await self._connection.execute(gone)
         await self._release(record)
-        await self._tell(record)
 
     async def is_taken(self, key: str) -> bool:
         query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)
@@ -96,11 +94,6 @@ class _Resources:
         await self._connection.execute(
             sa.delete(RESOURCE_KEYS).where(RESOURCE_KEYS.c.resource_id == record.id)
         )
-
-    async def _tell(self, record: Resource) -> None:
-        """What others found by a key of the record is old, in every process."""
-        if record.unique_keys():
-            await advance(self._connection)
 
     def _is(self, record: Resource) -> sa.ColumnElement[bool]:
         return sa.and_(RESOURCES.c.id == record.id, RESOURCES.c.workspace_id == self._workspace_id)

@@ -9,7 +9,7 @@ from service_core.plugin import Credential, CredentialKind, OwnChannel, Rules, S
 
 
 def workspace_row(workspace: Workspace) -> dict[str, Any]:
-    """The columns of a workspace."""
+    """The columns of a workspace, but for what follows from its records."""
     return {
         "id": workspace.id,
         "public_id": workspace.public_id,
@@ -41,6 +41,7 @@ def workspace_of(row: RowMapping, prefix: str = "") -> Workspace:
         secret=row[f"{prefix}secret"],
         allowed_origins=tuple(row[f"{prefix}allowed_origins"]),
         rules=_read(row[f"{prefix}rules"]),
+        triggers=frozenset(row[f"{prefix}triggers"]),
     )
 
 

@@ -47,8 +47,7 @@ class SqlShares:
     async def holder(self, model: type[_Record], key: str) -> tuple[Workspace, _Record] | None:
         """The live record of a type that holds a unique key, and its workspace."""
         sought = {"held": key, "of_type": model.resource_type}
-        async with self._database.read() as connection:
-            row = (await connection.execute(_HELD, sought)).mappings().first()
+        row = await self._database.first(_HELD, sought)
         return None if row is None else (workspace_of(row, "owner_"), model.model_validate(row["state"]))
 
     async def count_view(self, link_id: UUID, now: datetime) -> None:

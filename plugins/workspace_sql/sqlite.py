@@ -2,12 +2,13 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from plugins.workspace_sql.database import Database, reason_of
@@ -33,6 +34,8 @@ class SqliteDatabase(Database):
         super().__init__()
         self._settings = settings
         self._generation: Generation | None = None
+        self._glancing: Engine | None = None
+        self._working: Engine | None = None
         self._tickets: FileTickets | None = None
 
     async def check(self) -> None:
@@ -48,6 +51,9 @@ class SqliteDatabase(Database):
         for held in (self._generation, self._tickets):
             if held is not None:
                 held.close()
+        for engine in (self._glancing, self._working):
+            if engine is not None:
+                engine.dispose()
         await super().aclose()
 
     def generation(self) -> int:
@@ -61,6 +67,12 @@ class SqliteDatabase(Database):
         async with self._connected().connect() as connection:
             yield connection
 
+    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+        """The first row, read in place: found by a key it takes less time than handing it to a thread."""
+        assert self._glancing is not None, "start() comes first"
+        with self._glancing.connect() as connection:
+            return connection.execute(query, values).mappings().first()
+
     @asynccontextmanager
     async def write(self, ticket: str | None = None) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits at the end of the block, durably, or changes nothing."""
@@ -71,6 +83,18 @@ class SqliteDatabase(Database):
         if self._generation is not None:
             self._generation.look_again()
 
+    async def perform(self, work: Callable[[Connection], None]) -> None:
+        """A transaction in a thread: handed over once, and not for each of its statements."""
+        async with self._writing:
+            await asyncio.to_thread(self._performed, work)
+
+    def _performed(self, work: Callable[[Connection], None]) -> None:
+        assert self._working is not None, "start() comes first"
+        with self._working.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                work(connection)
+
     async def _open(self) -> None:
         file = self._settings.file
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +104,8 @@ class SqliteDatabase(Database):
 
     async def _watch(self) -> None:
         self._generation = Generation(self._settings.file)
+        self._glancing = _reader(self._settings.file)
+        self._working = _worker(self._settings)
 
     def _complaint(self, reason: str) -> str:
         return (
@@ -96,9 +122,34 @@ def _engine(settings: SqliteSettings) -> AsyncEngine:
     engine = create_async_engine(
         f"sqlite+aiosqlite:///{settings.file}", connect_args={"timeout": settings.busy_seconds}
     )
-    event.listen(engine.sync_engine, "connect", _connected)
-    event.listen(engine.sync_engine, "begin", _begun)
+    _follow_rules(engine.sync_engine)
     return engine
+
+
+def _worker(settings: SqliteSettings) -> Engine:
+    """The same without the event loop."""
+    engine = sa.create_engine(
+        f"sqlite:///{settings.file}",
+        connect_args={"timeout": settings.busy_seconds, "check_same_thread": False},
+    )
+    _follow_rules(engine)
+    return engine
+
+
+def _follow_rules(engine: Engine) -> None:
+    event.listen(engine, "connect", _connected)
+    event.listen(engine, "begin", _begun)
+
+
+def _reader(file: Path) -> Engine:
+    """One connection that only reads and waits for nobody."""
+    address = f"{file.absolute().as_uri()}?mode=ro"
+    return sa.create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(address, uri=True, isolation_level=None),
+        poolclass=sa.StaticPool,
+        skip_autocommit_rollback=True,
+    )
 
 
 def _connected(connection: Any, _record: object) -> None:

@@ -32,6 +32,7 @@ WORKSPACES: Final = sa.Table(
     sa.Column("secret", sa.LargeBinary, nullable=False),
     sa.Column("allowed_origins", sa.JSON, nullable=False),
     sa.Column("rules", sa.JSON, nullable=False, server_default="{}"),
+    sa.Column("triggers", sa.JSON, nullable=False, server_default="[]"),
 )
 
 CREDENTIALS: Final = sa.Table(

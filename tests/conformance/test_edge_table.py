@@ -16,8 +16,7 @@ class TestWorkspaceStore(EdgeMapConformance):
 
     @pytest.fixture
     def edge(self, office):
-        store = office.service.ports.workspace
-        return LinkTable(store, store.generation)
+        return LinkTable(office.service.ports.workspace)
 
     @pytest.fixture
     def publish(self, office):

@@ -4,49 +4,31 @@ The table is the mapping. A change of a link commits with its audit entry and it
 so there is no second write that could be lost.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
 
 from service_core.changes.ports import Holders
 from service_core.changes.resource import State
-from service_core.intake.recent import Recent
 from service_core.kernel.errors import Unavailable503
 from service_core.workspace.links.model import Link, LinkDomain, slug_key
 from service_core.workspace.links.ports import EdgeDown, EdgeMap, EdgeMemory, Recalled
 from service_core.workspace.links.route import Route
 
-REMEMBERED: Final = 10_000
-
 
 class LinkTable:
-    """An `EdgeMap` that reads links where they are kept, again whenever one of them changed.
+    """An `EdgeMap` that reads links where they are kept, every time: nothing it knows can be old.
 
     Args:
         holders: finds the link that holds a slug.
-        generation: changes with every link, in whichever process; cheap.
     """
 
-    def __init__(self, holders: Holders, generation: Callable[[], int]) -> None:
+    def __init__(self, holders: Holders) -> None:
         self._holders = holders
-        self._now = generation
-        self._generation: int | None = None
-        self._known: Recent[str, Recalled] = Recent(REMEMBERED)
 
     async def find(self, key: str) -> Route | None:
         """The route of ``<host>/<slug>``."""
-        generation = self._now()
-        if generation != self._generation:
-            self._generation, self._known = generation, Recent(REMEMBERED)
-        known = self._known.get(key)
-        return known.route if known else await self._read(key)
-
-    async def _read(self, key: str) -> Route | None:
-        memory, host, slug = self._known, *key.split("/", 1)
+        host, slug = key.split("/", 1)
         held = await self._holders.holder(Link, slug_key(LinkDomain(host).id, slug))
-        route = Route.of(held[1]) if held else None
-        memory.put(key, Recalled(route))  # of the generation that was asked: a newer one has a new memory
-        return route
+        return Route.of(held[1]) if held else None
 
 
 class NoMemory:

@@ -1,0 +1,189 @@
+"""Latency of redirects at a steady rate on the embedded default, and whether every click was kept.
+
+Usage: ``python -m tests.bench.edge [--rate 500] [--seconds 10] [--links 200] [--server uvicorn]``
+
+Requests start when they are due, whatever became of those before, so a pause of the host shows in
+every request it held up. Meanwhile a link is changed once a second, as somebody at work would.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import uvloop
+
+from hosts.composition.compose import Service, compose
+from hosts.composition.load import load_settings
+from hosts.ingest.child import IngestChild
+from service_core.access.keys import found_workspace, mint_key
+from service_core.access.model import Workspace
+from service_core.gateway.exchange import Request
+from service_core.kernel.operations import Scope
+from tests.bench.ingest import cpu
+
+AGENT = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/{}.0.0.0 Safari/537.36"
+CONNECTIONS = 64
+PATIENCE_SECONDS = 10.0
+
+
+class Shop:
+    """A workspace and the key that writes its links."""
+
+    def __init__(self, service: Service, workspace: Workspace, key: str) -> None:
+        self.service, self.workspace, self.key = service, workspace, key
+
+    @classmethod
+    async def open(cls, service: Service) -> "Shop":
+        store, now = service.ports.workspace, datetime.now(UTC)
+        founded = await found_workspace(store, now, name="Shop")
+        scopes = {Scope.READ, Scope.WRITE_LINKS}
+        minted = await mint_key(store, founded.workspace, now, name="L", scopes=scopes, rate_limit=100_000)
+        return cls(service, founded.workspace, minted.secret)
+
+    async def ask(self, method: str, path: str, body: dict | None = None) -> dict:
+        headers = {"authorization": f"Bearer {self.key}"}
+        content = b"" if body is None else json.dumps(body).encode()
+        return json.loads((await self.service.dispatch(Request(method, path, "", headers, content))).body)
+
+
+async def make_links(shop: Shop, number: int) -> list[str]:
+    """Slugs of new links; written to the store itself, since a key makes 20 a minute."""
+    made = await shop.ask(
+        "POST", "/v1/links", {"link": {"name": "L", "destination_url": "https://example.com/", "slug": "s0"}}
+    )
+    from service_core.workspace.links.model import Link  # noqa: PLC0415 - only here
+
+    async with shop.service.ports.workspace.begin(shop.workspace.id) as unit:
+        (first,) = await unit.resources.every(Link)
+        for n in range(1, number):
+            changed = {
+                "id": type(first.id)(int=first.id.int + n),
+                "slug": f"s{n}",
+                "tracking_identifier": f"t{n:07d}",
+            }
+            await unit.resources.save(first.model_copy(update=changed))
+    assert made["applied"]
+    return [f"s{n}" for n in range(number)]
+
+
+class Connection(asyncio.Protocol):
+    """A keep-alive connection that carries one request at a time."""
+
+    def __init__(self) -> None:
+        self.answered: asyncio.Future[bytes] | None = None
+
+    def connection_made(self, transport) -> None:
+        self.transport = transport
+
+    async def ask(self, request: bytes) -> bytes:
+        self.answered = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return await self.answered
+
+    def data_received(self, data: bytes) -> None:
+        if self.answered is not None and not self.answered.done():
+            self.answered.set_result(data)
+
+
+class Load:
+    """Requests at a steady rate over a pool of connections."""
+
+    def __init__(self, slugs: list[str]) -> None:
+        self.slugs = slugs
+        self.times: list[float] = []
+        self.failed = 0
+        self.free: asyncio.Queue[Connection] = asyncio.Queue()
+
+    async def run(self, address: str, rate: float, seconds: float) -> None:
+        host, _, port = address.rpartition(":")
+        loop = asyncio.get_running_loop()
+        for _ in range(CONNECTIONS):
+            _, protocol = await loop.create_connection(Connection, host, int(port))
+            self.free.put_nowait(protocol)
+        start, asked = time.perf_counter() + 0.1, []
+        for n in range(int(rate * seconds)):
+            due = start + n / rate
+            if (wait := due - time.perf_counter()) > 0:
+                await asyncio.sleep(wait)
+            asked.append(asyncio.create_task(self._follow(due)))
+        await asyncio.wait(asked, timeout=PATIENCE_SECONDS)
+
+    async def _follow(self, due: float) -> None:
+        head = (
+            f"GET /{random.choice(self.slugs)}?gclid=Cj0{random.random()} HTTP/1.1\r\nHost: go.example.com\r\n"
+            f"User-Agent: {AGENT.format(random.randrange(100, 140))}\r\n"
+            f"X-Forwarded-For: 203.0.{random.randrange(200)}.{random.randrange(250)}\r\n\r\n"
+        )
+        connection = await self.free.get()
+        answer = await connection.ask(head.encode())
+        self.times.append(time.perf_counter() - due)
+        self.free.put_nowait(connection)
+        self.failed += not answer.startswith(b"HTTP/1.1 302")
+
+
+async def change_links(shop: Shop, stop: asyncio.Event) -> list[float]:
+    """Change a link once a second; returns how long each change took."""
+    link, times = (await shop.ask("GET", "/v1/links"))["links"][0]["id"], []
+    while not stop.is_set():
+        began = time.perf_counter()
+        body = {"link": {"destination_url": f"https://example.com/{began}"}}
+        await shop.ask("PATCH", f"/v1/links/{link}", body)
+        times.append(time.perf_counter() - began)
+        await asyncio.sleep(1)
+    return times
+
+
+async def kept(shop: Shop, clicks: int) -> int:
+    """Clicks that were counted, once nothing more comes."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        links = (await shop.ask("GET", "/v1/links"))["links"]
+        counted = sum(link["clicks"] for link in links)
+        if counted >= clicks or time.monotonic() > deadline:
+            return counted
+        await asyncio.sleep(0.1)
+
+
+async def measure(folder: Path, given: argparse.Namespace) -> str:
+    config = folder / "touchpoint.toml"
+    config.write_text('[links]\ndomain = "go.example.com"\n[ingest]\ntrusted_proxies = ["127.0.0.1"]\n')
+    service = compose(load_settings(config), folder)
+    async with service:
+        shop = await Shop.open(service)
+        load = Load(await make_links(shop, given.links))
+        host = await IngestChild.start(config, listen="127.0.0.1:0", server=given.server)
+        before, stop = sum(cpu(host.process.pid).values()), asyncio.Event()
+        changing = asyncio.create_task(change_links(shop, stop))
+        await load.run(host.address, given.rate, given.seconds)
+        stop.set()
+        changes, used = sorted(await changing), sum(cpu(host.process.pid).values()) - before
+        counted = await kept(shop, len(load.times))
+        await host.stop()
+    times = sorted(load.times)
+    return (
+        f"{given.server}: {len(times)} redirects at {given.rate:.0f}/s, {load.failed} failed, {counted} clicks counted\n"
+        f"p50 {1000 * times[len(times) // 2]:.1f} ms, p99 {1000 * times[len(times) * 99 // 100]:.1f} ms, "
+        f"max {1000 * times[-1]:.1f} ms, {1000 * used / len(times):.2f} ms of CPU each\n"
+        f"a change of a link meanwhile: median {1000 * changes[len(changes) // 2]:.1f} ms, longest {1000 * changes[-1]:.1f} ms\n"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rate", type=float, default=500)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--links", type=int, default=200)
+    parser.add_argument("--server", default="hypercorn")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        sys.stdout.write(uvloop.run(measure(Path(folder).absolute(), given)))
+
+
+if __name__ == "__main__":
+    main()
