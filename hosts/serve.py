@@ -80,7 +80,7 @@ async def _serve(
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    async with monitoring.shown(settings.monitoring.listen, stop):
+    async with monitoring.shown(settings.monitoring.listen, stop) as shown_at:
         # The ingest host comes up while this process still loads what answers questions.
         starting = asyncio.create_task(IngestChild.start(file, listen=ingest, server=server))
         stillness, canary = Stillness(), Canary()
@@ -95,7 +95,7 @@ async def _serve(
             async def again() -> IngestChild:
                 return await IngestChild.start(file, listen=child.address, server=server)
 
-            _announce(listener, child)
+            _announce(listener, child, shown_at)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(
                     keep(child, again, stop, lambda ended: monitoring.forget(ended.process.pid))
@@ -124,7 +124,9 @@ def _begin(tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asy
     tasks.create_task(monitoring.sing(canary, ports, settings.monitoring, stop))
 
 
-def _announce(listener: socket.socket, child: IngestChild) -> None:
-    """Say where the service listens; other programs read these two lines."""
+def _announce(listener: socket.socket, child: IngestChild, shown_at: str | None) -> None:
+    """Say where the service listens; other programs read these lines."""
     sys.stdout.write(f"api http://{address_of(listener)}\ningest http://{child.address}\n")
+    if shown_at:
+        sys.stdout.write(f"metrics http://{shown_at}\n")
     sys.stdout.flush()

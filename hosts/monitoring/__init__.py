@@ -18,7 +18,7 @@ from hosts.composition.ports import Ports
 from hosts.composition.wrapping import wrapped
 from hosts.guard import App
 from hosts.monitoring.canary import Canary
-from hosts.serving import bind, serve
+from hosts.serving import address_of, bind, serve
 from service_core.delivery.exports.model import Status
 from service_core.delivery.exports.ports import ExportWork
 from service_core.extension import Registry
@@ -89,27 +89,31 @@ async def count_exports(work: ExportWork) -> None:
 
 
 @asynccontextmanager
-async def shown(address: str, stop: asyncio.Event) -> AsyncIterator[None]:
+async def shown(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
     """Answer ``/metrics``, ``/health`` and ``/ready`` for this process and its children inside the block.
 
     Args:
         address: ``HOST:PORT``; empty for nowhere.
         stop: set when the deployment stops; the listener drains then.
 
+    Yields:
+        Where it listens; None for nowhere.
+
     Raises:
         StartupError: the address is none, or it is taken.
     """
     if not address:
-        yield
+        yield None
         return
     listener = bind(address)
+    listening_at = address_of(listener)
     folder = tempfile.mkdtemp(prefix="touchpoint-metrics-")
     os.environ[FOLDER] = folder  # before the metrics library is loaded: it looks once
     from hosts.monitoring.listener import listening  # noqa: PLC0415 - see above
 
     serving = asyncio.create_task(serve(listening(Path(folder)), listener, "hypercorn", stop))
     try:
-        yield
+        yield listening_at
     finally:
         stop.set()
         await serving

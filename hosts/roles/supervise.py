@@ -118,11 +118,13 @@ async def _supervise(
 ) -> None:
     stop = asyncio.Event()
     stop_on_signals(stop)
-    async with monitoring.shown(shown_at, stop):
+    async with monitoring.shown(shown_at, stop) as metrics:
         children = await _started(these)
         for role in (Role.API, Role.INGEST):
             if role in sockets:
                 sys.stdout.write(f"{role} http://{address_of(sockets[role][0])}\n")
+        if metrics:
+            sys.stdout.write(f"metrics http://{metrics}\n")
         if not sockets:
             say_ready()
         sys.stdout.flush()

@@ -14,6 +14,9 @@ SECRETS = [
     "dl_signup_9zZ0SGVUqd5RvT0og7BPn2xY5-1JHUZ2Nh4jg-DpCeQ",
     "ada@example.com",
     "203.0.113.77",
+    "2001:db8:0:0:1:2:3:4",
+    "2001:db8::7:1",
+    "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
 ]
 
 
@@ -41,3 +44,33 @@ def test_a_secret_in_an_exception_is_blanked(secret, logs):
     logging.getLogger("somewhere").error("failed", exc_info=ValueError(secret))
     assert "ValueError: " in logs()
     assert secret not in logs()
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_told_beside_a_message_is_blanked_however_deep_it_lies(secret, logs):
+    extra = {"request": {"headers": [("x", secret)]}, "who": secret, "pause": 0.5, "code": None}
+    logging.getLogger("somewhere").error("refused", extra=extra)
+    record = json.loads(logs())
+    assert secret not in logs()
+    assert (record["event"], record["pause"], record["code"]) == ("refused", 0.5, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "secret"),
+    [
+        ("Authorization: Bearer abc.def-ghi", "abc.def-ghi"),
+        ("{'authorization': 'Basic dXNlcjpwYXNz'}", "dXNlcjpwYXNz"),
+        ("sent bearer 8fj29dk20dk2", "8fj29dk20dk2"),
+        ("x-api-key=whatever", "whatever"),
+        ("cannot reach redis://touchpoint:hunter2@redis.internal:6379/0", "hunter2"),
+    ],
+)
+def test_a_credential_is_known_by_what_stands_before_it(told, secret, logs):
+    logging.getLogger("somewhere").warning(told)
+    assert secret not in logs()
+
+
+def test_times_places_in_code_and_versions_stay_readable(logs):
+    said = 'File "hosts/serve.py", line 12, in a::b at 2026-11-21T06:17:23Z took 12:30:45'
+    logging.getLogger("somewhere").warning(said)
+    assert json.loads(logs())["event"] == said

@@ -1,0 +1,83 @@
+"""A canary walks the real path, is seen at its end, and is an alarm when it is not."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.ports import Ports, running
+from hosts.monitoring.canary import LATE, WORKSPACE, Canary
+from hosts.worker.consumer import consume, pipeline_of
+from service_core.intake.ports import QueueFailed
+from service_core.kernel.clock import system_clock
+from service_core.kernel.settings import Settings
+
+
+class Clock:
+    """Time that passes by being looked at."""
+
+    def __init__(self, step):
+        self.now = datetime(2026, 7, 1, tzinfo=UTC)
+        self.step = step
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
+    settings = Settings(storage={"events": "memory://"})
+    ports = Ports(settings, tmp_path, installed(), system_clock)
+    stop, heard, canary = asyncio.Event(), [], Canary()
+
+    def told(lag, seen):
+        heard.append((lag, seen))
+        if seen:
+            stop.set()
+
+    async with running([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
+        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+            tasks.create_task(consume(pipeline_of(ports, settings.ingest), stop))
+            tasks.create_task(
+                canary.sing(ports.queue, ports.events, system_clock, seconds=0.01, stop=stop, told=told)
+            )
+        assert (await ports.queue.state()).waiting == 0
+        assert await ports.events.bounds(WORKSPACE.id) is not None
+        assert await ports.quarantine.quarantined(WORKSPACE.id, 1) == []
+        assert all(workspace.id != WORKSPACE.id for workspace in await ports.workspace.workspaces())
+    assert heard[-1] == (canary.lag, True)
+    assert (await canary.probe().check()).ok
+
+
+@pytest.mark.parametrize("fault", ["the queue refuses", "nothing consumes", "the store does not answer"])
+async def test_a_canary_that_does_not_arrive_is_an_alarm(fault):
+    async def offer(_arrival):
+        if fault == "the queue refuses":
+            raise QueueFailed("queue")
+
+    async def bounds(_workspace):
+        if fault == "the store does not answer":
+            raise OSError
+        old = datetime(2026, 6, 1, tzinfo=UTC)
+        return old, old
+
+    stop, canary = asyncio.Event(), Canary()
+    assert (await canary.probe().check()).ok  # nobody knows yet
+
+    def told(lag, seen):
+        assert not seen
+        if lag > LATE:
+            stop.set()
+
+    await canary.sing(
+        SimpleNamespace(offer=offer),
+        SimpleNamespace(bounds=bounds),
+        Clock(timedelta(seconds=31)),
+        seconds=0.001,
+        stop=stop,
+        told=told,
+    )
+    assert canary.lag > LATE
+    assert not (await canary.probe().check()).ok

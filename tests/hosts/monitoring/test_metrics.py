@@ -1,0 +1,131 @@
+"""One command with metrics: every process counts, the listener adds up, and nothing in logs or labels tells on a person."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+CLIENT = "203.0.113.77"
+
+
+def until(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.05)
+    return value
+
+
+def get(url, headers=None, body=None):
+    request = urllib.request.Request(url, body, headers or {})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """A running service with metrics and a quick canary, some requests, and what it logged."""
+    folder = tmp_path_factory.mktemp("watched")
+    cli = [sys.executable, "-m", "hosts.cli"]
+    made = subprocess.run(
+        [*cli, "init", str(folder / "shop"), "--json"], capture_output=True, text=True, check=True
+    )
+    told = json.loads(made.stdout)
+    settings = Path(told["config"])
+    text = settings.read_text()
+    text = text.replace('# listen = ""', 'listen = "127.0.0.1:0"')
+    text = text.replace("# canary_seconds = 60", "canary_seconds = 0.2").replace(
+        "# trusted_proxies = []", 'trusted_proxies = ["127.0.0.1"]'
+    )
+    settings.write_text(text)
+    with (
+        (folder / "log").open("w") as log,
+        subprocess.Popen(
+            [*cli, "serve", "--config", str(settings), "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=log, text=True,
+        ) as process,
+    ):  # fmt: skip
+        said = dict(process.stdout.readline().split() for _ in range(3))
+        yield {**told, **said, "log": folder / "log"}
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+
+
+def metrics(service):
+    _, text = get(f"{service['metrics']}/metrics")
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_requests_events_appends_and_reads_of_both_processes_are_counted(service):
+    key = {"X-API-Key": service["write_key"], "X-Forwarded-For": CLIENT}
+    for number in range(3):
+        body = json.dumps(
+            {"event_name": "page_view", "anonymous_id": "a", "event_id": f"e{number % 2}"}
+        ).encode()
+        assert get(f"{service['ingest']}/track", key, body)[0] == 200
+    get(f"{service['ingest']}/track", key, b"{}")
+    agent = {"Authorization": f"Bearer {service['agent_key']}"}
+    assert get(f"{service['api']}/v1/exports/123?email=ada@example.com", agent)[0] == 404
+    assert get(f"{service['api']}/v1/realtime", agent)[0] == 200
+    get(f"{service['api']}/no/such/ada@example.com")
+
+    def counted():
+        now = metrics(service)
+        stored = now.get(("touchpoint_events_stored_total",), 0)
+        seen = now.get(("touchpoint_canary_seen_timestamp_seconds",), 0)
+        return now if stored >= 3 and seen else None
+
+    found = until(counted)
+    asked = "touchpoint_requests_total"
+    assert found[asked, ("host", "ingest"), ("method", "POST"), ("route", "/track"), ("status", "200")] == 3
+    api = ("host", "api"), ("method", "GET")
+    assert found[asked, *api, ("route", "/v1/exports/{exportId}"), ("status", "404")] == 1
+    assert found[asked, *api, ("route", "(other)"), ("status", "404")] == 1
+    assert found["touchpoint_events_total", ("outcome", "duplicate")] == 1
+    assert found["touchpoint_events_total", ("outcome", "queued")] >= 2
+    assert found["touchpoint_events_total", ("outcome", "rejected_no_event_name")] == 1
+    assert found["touchpoint_request_seconds_count", ("host", "api"), ("route", "/v1/realtime")] == 1
+    assert found["touchpoint_append_seconds_count",] >= 1
+    assert found["touchpoint_consumer_lag_seconds_count",] >= 1
+    assert found["touchpoint_store_read_seconds_count", ("read", "live")] >= 1
+    assert found["touchpoint_canary_lag_seconds",] < 60
+    until(lambda: metrics(service).get(("touchpoint_exports", ("status", "queued"))) == 0)
+    assert not any("ada" in part for name in found for pair in name[1:] for part in pair)
+
+
+def test_each_process_tells_that_it_lives_and_what_its_probes_see(service):
+    def ready():
+        status, text = get(f"{service['metrics']}/ready")
+        told = json.loads(text)
+        return told if status == 200 and set(told["roles"]) == {"all", "ingest"} else None
+
+    roles = until(ready)["roles"]
+    assert roles["ingest"] == {"queue": "ok", "cache": "ok", "alive": "ok"}
+    assert set(roles["all"]) == {"store", "queue", "limiter", "cache", "canary", "alive"}
+    assert json.loads(get(f"{service['metrics']}/health")[1]) == {"status": "ok"}
+    assert json.loads(get(f"{service['api']}/ready")[1])["checks"]["canary"] == "ok"
+    assert get(f"{service['metrics']}/other")[0] == 404
+
+
+def test_nothing_logged_tells_a_secret_or_a_person(service):
+    get(f"{service['api']}/v1/realtime", {"Authorization": "Bearer dk_agent_" + "x" * 43})
+    get(f"{service['ingest']}/track", {"X-API-Key": service["write_key"]}, b'{"email":"ada@example.com"')
+    logged = service["log"].read_text()
+    for planted in (service["write_key"], service["agent_key"], "ada@example.com", CLIENT, "Bearer"):
+        assert planted not in logged
+    assert all(json.loads(line)["event"] for line in logged.splitlines())
+    assert not re.search(r"\d+\.\d+\.\d+\.\d+", logged)
