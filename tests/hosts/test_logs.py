@@ -71,6 +71,6 @@ def test_a_credential_is_known_by_what_stands_before_it(told, secret, logs):
 
 
 def test_times_places_in_code_and_versions_stay_readable(logs):
-    said = 'File "hosts/serve.py", line 12, in a::b at 2026-11-21T06:17:23Z took 12:30:45'
+    said = 'File "hosts/serve.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
     logging.getLogger("somewhere").warning(said)
     assert json.loads(logs())["event"] == said
