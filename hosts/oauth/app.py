@@ -14,7 +14,6 @@ from hosts.web.frame import Frame
 from hosts.web.safety import headers
 from service_core.access.authorization.model import OAuthFault, SentBack
 from service_core.access.networks import network_of
-from service_core.intake.poison import clean
 from service_core.kernel.errors import Refusal
 
 Handler = Callable[[], Awaitable[Response]]
@@ -74,7 +73,7 @@ class _Server:
     async def register(self) -> Response:
         """RFC 7591."""
         try:
-            metadata = clean(orjson.loads(await body_of(request)))
+            metadata = orjson.loads(await body_of(request))
         except ValueError:
             raise OAuthFault("invalid_client_metadata", "The body must be a JSON object") from None
         peer = request.scope.get("client")

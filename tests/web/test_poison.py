@@ -52,11 +52,15 @@ async def test_queries_with_nul_find_nothing_and_break_nothing(deployment):
         assert (await deployment.api("GET", path, key))[0] < 500
 
 
-async def test_a_program_with_nul_in_its_name_registers(deployment):
-    said = await deployment.app.test_client().post(
+async def register(deployment, name, address):
+    return await deployment.app.test_client().post(
         "/oauth/register",
-        data=json.dumps({"client_name": POISON, "redirect_uris": ["https://example.com/back"]}),
+        data=json.dumps({"client_name": name, "redirect_uris": [address]}),
         headers={"content-type": "application/json"},
     )
-    assert said.status_code == 201
-    assert (await said.get_json())["client_name"] == HARMLESS
+
+
+async def test_a_program_registers_without_what_nobody_sees_in_its_name(deployment):
+    said = await register(deployment, POISON, "https://example.com/back")
+    assert (said.status_code, (await said.get_json())["client_name"]) == (201, "Reel")
+    assert (await register(deployment, "Reel", f"https://example.com/{POISON}")).status_code == 400
