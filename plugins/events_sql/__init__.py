@@ -1,9 +1,9 @@
-"""The event store over SQL: DuckDB embedded, one file, no server."""
+"""The event store over SQL: DuckDB embedded, PostgreSQL for several processes, ClickHouse for many machines."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from plugins.events_sql.settings import DuckSettings
+from plugins.events_sql.settings import DuckSettings, PostgresSettings
 from service_core.plugin import Adapter, Keeps, hook
 
 
@@ -14,17 +14,31 @@ def adapters() -> Iterable[Adapter]:
         Adapter(
             "events",
             "duckdb",
-            _open,
+            _duckdb,
             DuckSettings,
             "Events in one DuckDB file: exact, fast, no server.",
             shared=False,
             keeps=Keeps.FILE,
         ),
+        Adapter(
+            "events",
+            "postgresql",
+            _postgresql,
+            PostgresSettings,
+            "Events in a PostgreSQL database: several processes share it.",
+        ),
     ]
 
 
-def _open(settings: Any) -> object:
+def _duckdb(settings: Any) -> object:
     from plugins.events_sql.adapter import SqlEvents
     from plugins.events_sql.dialects.duckdb.backend import DuckDb
 
     return SqlEvents(DuckDb(settings))
+
+
+def _postgresql(settings: Any) -> object:
+    from plugins.events_sql.adapter import SqlEvents
+    from plugins.events_sql.dialects.postgresql.backend import Postgres
+
+    return SqlEvents(Postgres(settings))

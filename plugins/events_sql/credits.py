@@ -164,7 +164,7 @@ def _quota(columns: Any, name: str, rule: Credit) -> Expression:
     if rule.weighting is Weighting.DECAY:
         share: Expression = columns[name] * columns.weight / columns.whole
         return share
-    return fn.Quotient(fn.Huge(columns[name]) * columns.weight, columns.whole)
+    return fn.WideQuotient(fn.Huge(columns[name]) * columns.weight, columns.whole)
 
 
 def _rest(columns: Any, name: str, rule: Credit) -> Expression:

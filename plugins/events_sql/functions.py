@@ -31,6 +31,13 @@ class Quotient(FunctionElement[int]):
     type = sa.BigInteger()
 
 
+class WideQuotient(FunctionElement[Decimal]):
+    """Integer division of a `Huge` by a whole number, both positive."""
+
+    inherit_cache = True
+    type = sa.Numeric(38, 0)
+
+
 class Whole(FunctionElement[int]):
     """A sum or count as a 64-bit integer, 0 when nothing was summed."""
 

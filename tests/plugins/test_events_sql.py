@@ -1,4 +1,4 @@
-"""The embedded store: its caches, its settings, its budget, and what a replay or a crash leaves behind."""
+"""The store over SQL: its caches, its settings, its budget, and what a replay or a crash leaves behind."""
 
 import asyncio
 import dataclasses
@@ -19,10 +19,11 @@ from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
 from service_core.extension import load
 from service_core.insight.measures import Predicate, count
-from service_core.insight.ports import Aggregate, EventPage, QueryTimeout
+from service_core.insight.ports import Aggregate, EventPage, QueryTimeout, StoreUnavailable
 from service_core.kernel.errors import StartupError
 from service_core.plugin import Relation
 from service_core.testing.generated import world
+from service_core.testing.postgres_server import PostgresServer, fresh_database
 from service_core.testing.story import Story, days
 
 CACHES = ("sessions", "candidates", "owners", "persons")
@@ -30,17 +31,32 @@ SPAN = days("2026-01-01", "2026-12-31")
 
 
 @pytest.fixture
-async def store(tmp_path: Path):
+async def duckdb(tmp_path: Path):
     store = load().open("events", "duckdb:///events.db?threads=2", folder=tmp_path)
     await store.start()
     yield store
     await store.aclose()
 
 
-async def contents(store: SqlEvents) -> dict[str, list[tuple]]:
+@pytest.fixture(scope="module")
+def postgresql(postgres_session):
+    with fresh_database(postgres_session) as url:
+        store = load().open("events", f"{url}?timeout_seconds=2&readers=2", folder=Path())
+        asyncio.run(store.start())
+        yield store
+        asyncio.run(store.aclose())
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def store(request):
+    return request.getfixturevalue(request.param)
+
+
+async def contents(store: SqlEvents) -> dict[str, list[str]]:
+    asked = {table: f"SELECT * FROM {table}" for table in CACHES}
     return {
-        table: await store._engine.read(lambda reader, table=table: reader.text(f"FROM {table} ORDER BY ALL"))
-        for table in CACHES
+        table: sorted(map(repr, await store._engine.read(lambda reader, text=text: reader.text(text))))
+        for table, text in asked.items()
     }
 
 
@@ -49,7 +65,7 @@ async def stored(store: SqlEvents, story: Story) -> int:
     return (await store.aggregate(plan)).rows[0][0]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEvents, seed: int) -> None:
     random = Random(seed)
     events = list(world(random, 120).story.events)
@@ -78,15 +94,15 @@ async def test_a_batch_may_hold_an_event_twice(store: SqlEvents) -> None:
     assert await store.append([*story.events, *story.events]) == 1
 
 
-async def test_sorting_a_month_changes_no_answer(store: SqlEvents) -> None:
+async def test_sorting_a_month_changes_no_answer(duckdb: SqlEvents) -> None:
     story = world(Random(11), 200).story
-    await store.append(story.events)
+    await duckdb.append(story.events)
     page = EventPage(story.scan(SPAN, include_bots=True), 1000)
-    before = await contents(store), await store.page(page)
-    await store._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
-    assert (await contents(store), await store.page(page)) == before
+    before = await contents(duckdb), await duckdb.page(page)
+    await duckdb._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
+    assert (await contents(duckdb), await duckdb.page(page)) == before
     places = "SELECT workspace_id, timestamp FROM events ORDER BY rowid"
-    rows = await store._engine.read(lambda reader: reader.text(places))
+    rows = await duckdb._engine.read(lambda reader: reader.text(places))
     months = [(at.year, at.month) for _, at in rows]
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
 
@@ -143,11 +159,11 @@ async def test_a_caller_that_goes_away_frees_its_thread(tmp_path: Path) -> None:
     await store.aclose()
 
 
-async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(store: SqlEvents) -> None:
+async def test_a_heavy_question_keeps_neither_appends_nor_others_waiting(duckdb: SqlEvents) -> None:
     story = world(Random(17)).story
-    heavy = [asyncio.ensure_future(store._engine.read(lambda reader: reader.text(SLOW))) for _ in range(3)]
-    assert await asyncio.wait_for(store.append(story.events), 10) == len(story.events)
-    assert await asyncio.wait_for(stored(store, story), 10) == len(story.events)
+    heavy = [asyncio.ensure_future(duckdb._engine.read(lambda reader: reader.text(SLOW))) for _ in range(3)]
+    assert await asyncio.wait_for(duckdb.append(story.events), 10) == len(story.events)
+    assert await asyncio.wait_for(stored(duckdb, story), 10) == len(story.events)
     for asked in heavy:
         asked.cancel()
     await asyncio.gather(*heavy, return_exceptions=True)
@@ -161,6 +177,86 @@ async def test_filter_values_never_reach_the_text_of_a_statement(store: SqlEvent
         scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate(column, value=value),))
         expected = 1 if value == "/it's" else 0
         assert (await store.page(EventPage(scan, 10))).total == expected
+
+
+async def test_text_that_no_engine_can_hold_is_asked_for_in_vain(store: SqlEvents) -> None:
+    story = Story()
+    story.happens("page_view", at="2026-03-02", visitor="A1", page_path="/a")
+    await store.append(story.events)
+    scan = dataclasses.replace(story.scan(SPAN), filters=(Predicate("page_path", value="/a\0"),))
+    assert (await store.page(EventPage(scan, 10))).total == 0
+
+
+HELD = "SELECT pg_sleep(30)"
+
+
+async def test_postgresql_stops_a_question_past_its_budget(postgresql: SqlEvents) -> None:
+    started = time.monotonic()
+    with pytest.raises(QueryTimeout):
+        await postgresql._engine.read(lambda reader: reader.text(HELD))
+    assert time.monotonic() - started < 10
+    running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()"
+    assert await postgresql._engine.read(lambda reader: reader.text(running)) == [(0,)]
+
+
+async def test_a_caller_that_goes_away_frees_its_connection(postgresql: SqlEvents) -> None:
+    asked = [asyncio.ensure_future(postgresql._engine.read(lambda r: r.text(HELD))) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    for one in asked:
+        one.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert await postgresql._engine.read(lambda reader: reader.text("SELECT 1")) == [(1,)]
+
+
+async def test_two_processes_may_append_to_one_database_at_once(postgres_url: str) -> None:
+    stores = [load().open("events", postgres_url, folder=Path()) for _ in range(2)]
+    await asyncio.gather(*(store.start() for store in stores))
+    story = world(Random(19)).story
+    added = await asyncio.gather(*(store.append(story.events) for store in stores))
+    assert sorted(added) == [0, len(story.events)]
+    kept = await contents(stores[0])
+    await stores[1].rebuild()
+    assert await contents(stores[1]) == kept
+    for store in stores:
+        await store.aclose()
+
+
+async def test_a_restarted_server_costs_no_acknowledged_event_and_is_found_again(
+    postgres_server: PostgresServer,
+) -> None:
+    store = load().open("events", postgres_server.url, folder=Path())
+    await store.start()
+    story = world(Random(23)).story
+    assert await store.append(story.events[:30]) == 30
+    postgres_server.kill()
+    with pytest.raises(StoreUnavailable):
+        await stored(store, story)
+    with pytest.raises(StoreUnavailable):
+        await store.append(story.events)
+    postgres_server.start()
+    assert await store.append(story.events) == len(story.events) - 30
+    assert await stored(store, story) == len(story.events)
+    await store.aclose()
+
+
+async def test_a_server_that_hangs_is_an_answer_in_time(postgres_server: PostgresServer) -> None:
+    store = load().open("events", f"{postgres_server.url}?timeout_seconds=0.5", folder=Path())
+    await store.start()
+    story = world(Random(29)).story
+    assert await stored(store, story) == 0
+    postgres_server.hang()
+    with pytest.raises(QueryTimeout):
+        await asyncio.wait_for(stored(store, story), 8)
+    postgres_server.go_on()
+    assert await stored(store, story) == 0
+    await store.aclose()
+
+
+async def test_a_server_that_is_not_there_stops_the_start() -> None:
+    store = load().open("events", "postgresql://nobody@127.0.0.1:1/events", folder=Path())
+    with pytest.raises(StartupError, match="cannot be used"):
+        await store.start()
+    await store.aclose()
 
 
 APPENDER = """

@@ -11,11 +11,13 @@ from sqlalchemy.schema import CreateTable
 from plugins.events_sql import writing
 from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
+from plugins.events_sql.dialects.duckdb.walk import walk
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.periods import micros, micros_of
 from plugins.events_sql.settings import DuckSettings
 from plugins.events_sql.statements import Values
 from plugins.events_sql.tables import META
-from service_core.plugin import Event, StartupError, StoreUnavailable
+from service_core.plugin import Event, FunnelPlan, StartupError, StoreUnavailable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,6 +139,10 @@ class DuckDb:
         if self._root is None:
             raise StoreUnavailable
         return DuckSession(self._root.cursor())
+
+    def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
+        """Walk by ASOF joins."""
+        return reader.text(walk(plan), [micros_of(plan.window), micros(plan.now)])
 
     def append(self, writer: Reader, events: Sequence[Event]) -> int:
         """Store what is new of a batch; months remember how many rows came unsorted."""

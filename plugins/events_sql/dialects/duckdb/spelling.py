@@ -41,6 +41,7 @@ fn.spell(
     {
         fn.Micros: "epoch_us({})",
         fn.Quotient: "(({}) // ({}))",
+        fn.WideQuotient: "(({}) // ({}))",
         fn.Whole: "CAST(coalesce({}, 0) AS BIGINT)",
         fn.Huge: "CAST({} AS HUGEINT)",
         fn.Rounded: "round({}, 6)",

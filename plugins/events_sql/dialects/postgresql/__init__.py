@@ -1,0 +1,1 @@
+"""PostgreSQL: a database that several processes share."""

@@ -1,0 +1,71 @@
+"""What is created in a PostgreSQL schema: tables, indexes, and three functions."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect, column
+from plugins.events_sql.tables import META
+
+UNICODE: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
+"""Collations that know the letters of every script, the quickest first."""
+
+FIND_UNICODE: Final = """
+SELECT collname FROM pg_collation WHERE collname = ANY($1) AND collencoding IN (-1, pg_char_to_encoding('UTF8'))
+ORDER BY array_position($1, CAST(collname AS TEXT)) LIMIT 1
+"""
+
+_INDEXES: Final = {
+    "events_in_time": "events (workspace_id, timestamp, seq)",
+    "events_by_id": "events (workspace_id, event_id)",
+    "events_of_session": "events (session_no, timestamp, seq)",
+    "events_of_visitor": "events (visitor_no, timestamp)",
+    "events_of_strong_id": "events (strong_no) WHERE strong_no IS NOT NULL",
+    "events_that_match": "events (workspace_id) WHERE external_ids IS NOT NULL"
+    " OR event_name = '$web_attribution_matched'",
+    "sessions_in_time": "sessions (workspace_id, first_at)",
+    "sessions_by_number": "sessions (session_no)",
+    "sessions_of_visitor": "sessions (visitor_no)",
+    "candidates_in_time": "candidates (workspace_id, timestamp)",
+    "candidates_of_session": "candidates (session_no)",
+    "candidates_of_visitor": "candidates (visitor_no)",
+    "ids_by_number": "ids (no)",
+    "owners_of_visitor": "owners (visitor_no)",
+    "owners_by_strong_id": "owners (strong_no)",
+    "persons_by_part": "persons (workspace_id, no)",
+    "persons_by_person": "persons (person_no)",
+}
+
+_FUNCTIONS: Final = """
+CREATE OR REPLACE FUNCTION first_known(anyelement, anyelement) RETURNS anyelement
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1';
+CREATE OR REPLACE AGGREGATE first_of(anyelement) (SFUNC = first_known, STYPE = anyelement, PARALLEL = SAFE);
+CREATE OR REPLACE FUNCTION lowered(text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT lower($1 COLLATE "{unicode}") COLLATE "C"';
+CREATE OR REPLACE FUNCTION spelled(text, text) RETURNS double precision
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN $1 ~ $2 AND length($1) <= 300 AND $1 !~ '[eE][+-]?0*[1-9][0-9]{{3}}' THEN
+      CASE WHEN abs(CAST($1 AS NUMERIC)) < 1e308 AND (abs(CAST($1 AS NUMERIC)) > 1e-300 OR CAST($1 AS NUMERIC) = 0)
+        THEN CAST($1 AS DOUBLE PRECISION) END END
+  $$
+"""
+"""The first value that is not NULL in an order; lower case in every script; the number a text spells."""
+
+
+def statements(schema: str, unicode: str, dialect: PostgresDialect) -> Iterator[str]:
+    """Everything that may be missing, in order; each leaves alone what is there."""
+    yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
+    yield from _FUNCTIONS.format(unicode=unicode).split(";\n")
+    for sequence in ("id_no", "session_no"):
+        yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
+    for table in META.sorted_tables:
+        yield f"CREATE TABLE IF NOT EXISTS {table.name} ({columns(table, dialect)})"
+    yield "CREATE UNIQUE INDEX IF NOT EXISTS ids_by_text ON ids (workspace_id, id)"
+    for name, places in _INDEXES.items():
+        yield f"CREATE INDEX IF NOT EXISTS {name} ON {places}"
+
+
+def columns(table: sa.Table, dialect: PostgresDialect) -> str:
+    """The columns of a table, as it is created."""
+    return ", ".join(column(one, dialect) for one in table.columns)

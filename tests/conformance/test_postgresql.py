@@ -1,0 +1,26 @@
+"""Events in PostgreSQL answer everything the kit asks as the reference does."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from service_core.extension import load
+from service_core.testing.event_store import EventStoreConformance
+from service_core.testing.postgres_server import fresh_database
+
+
+@pytest.fixture(scope="module")
+def opened(postgres_session):
+    """One database for all: every test keeps to workspaces of its own."""
+    with fresh_database(postgres_session) as url:
+        store = load().open("events", url, folder=Path())
+        asyncio.run(store.start())
+        yield store
+        asyncio.run(store.aclose())
+
+
+class TestPostgres(EventStoreConformance):
+    @pytest.fixture
+    def store(self, opened):
+        return opened
