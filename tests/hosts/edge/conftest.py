@@ -39,20 +39,20 @@ class Edge:
         self.port = int(port)
 
     async def follow(
-        self, path, *, agent=CHROME, method="GET", host="go.example.com", client=None, **headers
+        self, path, *, agent=CHROME, method="GET", host="go.example.com", client=None, body=b"", **headers
     ):
         lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
         lines += [f"User-Agent: {agent}"] * (agent is not None)
         lines += [f"X-Forwarded-For: {client}"] * (client is not None)
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         reader, writer = await asyncio.open_connection(self.host, self.port)
-        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
         async with asyncio.timeout(10):
-            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            head, _, content = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         first, *rest = head.decode("latin-1").split("\r\n")
         named = dict(line.split(": ", 1) for line in rest)
-        return Followed(int(first.split()[1]), {name.lower(): text for name, text in named.items()}, body)
+        return Followed(int(first.split()[1]), {name.lower(): text for name, text in named.items()}, content)
 
     async def clicks(self, link_id=None):
         """Clicks and unique clicks of a link, the newest one without an id."""

@@ -1,0 +1,148 @@
+"""The ingest host beside `/track`: approved scripts for browsers (contract 11.3), and links that name their domain."""
+
+import asyncio
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from hosts.edge.run import link_door
+from hosts.ingest.run import application
+from hosts.serving import address_of, bind, serve
+from service_core.workspace.scripts.model import Proposal, Standing
+from tests.hosts.edge.conftest import Edge
+from tests.workspace.conftest import NOW, Office
+
+ORIGIN = "https://shop.example"
+EMPTY = {"scripts": [], "pixels": {}, "config": {}}
+
+
+class Host(Edge):
+    """The whole ingest host on a socket."""
+
+    async def container(self, body=None, *, origin=None, method="POST"):
+        if body is None:
+            body = {"workspace_id": self.workspace.public_id}
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content_Length": len(sent)} | ({"Origin": origin} if origin else {})
+        answer = await self.follow(
+            "/container-scripts", method=method, host="ingest.example", body=sent, **headers
+        )
+        return answer, json.loads(answer.body) if answer.body else None
+
+    async def propose(self, name, status="approved", **changes):
+        """A proposal that was decided about."""
+        proposal = {"name": name, "type": "inline", "content": f"// {name}"}
+        made = await self.office.ask("POST", "/scripts/proposals", {"proposal": proposal})
+        assert made.status == 200, made.json
+        async with self.office.service.ports.workspace.begin(self.workspace.id) as unit:
+            (found,) = [each for each in await unit.resources.every(Proposal) if each.status == "pending"]
+            decided = {"status": Standing(status), "verdict": status, "reviewed_at": NOW, **changes}
+            await unit.resources.save(found.model_copy(update=decided))
+        return found.id
+
+
+@pytest.fixture
+async def host(tmp_path):
+    office = Office(tmp_path)
+    ports, settings, stop = office.service.ports, office.service.settings, asyncio.Event()
+    async with office.service, link_door(settings, ports, lambda peer, _: peer) as links:
+        await office.open()
+        listener = bind("127.0.0.1:0")
+        host = Host(office, address_of(listener))
+        app = application(settings, ports, links)
+        serving = asyncio.create_task(serve(app, listener, "hypercorn", stop))
+        host.workspace = next(each for each in await ports.workspace.workspaces() if each.name == "shop")
+        yield host
+        stop.set()
+        await serving
+
+
+async def test_approved_scripts_are_given_and_no_others(host):
+    kept = await host.propose("Chat")
+    await host.propose("Refused", "rejected")
+    await host.office.ask(
+        "POST", "/scripts/proposals", {"proposal": {"name": "New", "type": "inline", "content": "1"}}
+    )
+    answer, container = await host.container()
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+    assert container == {
+        "scripts": [
+            {
+                "id": str(kept), "name": "Chat", "type": "inline", "content": "// Chat", "trigger": "page_load",
+                "frequency": "always", "enabled": True, "conditions": [],
+                "settings": {"async": None, "defer": None, "integrity": None, "crossorigin": None},
+            }
+        ],
+        "pixels": {},
+        "config": {
+            "auto_identify": False, "respect_gpc": True, "respect_dnt": False, "privacy_mode": "standard",
+        },
+    }  # fmt: skip
+
+
+async def test_of_one_name_the_script_approved_last_runs(host):
+    await host.propose("Chat")
+    newer = await host.propose("Chat", reviewed_at=NOW + timedelta(hours=1))
+    _, container = await host.container({"workspaceId": host.workspace.public_id})
+    assert [script["id"] for script in container["scripts"]] == [str(newer)]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"workspace_id": "unknown"}, {"workspace_id": 7}, {"workspace_id": None}]
+)
+async def test_a_workspace_nobody_knows_has_an_empty_container(host, body):
+    answer, container = await host.container(body)
+    assert (answer.status, container) == (200, EMPTY)
+
+
+async def test_a_workspace_whose_subscription_ended_has_an_empty_container(host):
+    await host.propose("Chat")
+    await host.office.service.ports.workspace.save_workspace(replace(host.workspace, active=False))
+    assert (await host.container())[1] == EMPTY
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"", 400), (b"{", 400), (b"[]", 400), (b" " * 256_001, 413)])
+async def test_a_body_that_is_no_object_is_refused(host, body, status):
+    answer, told = await host.container(body)
+    assert (answer.status, list(told)) == (status, ["error"])
+
+
+async def test_only_pages_of_the_listed_origins_get_it(host):
+    origins = ("https://SHOP.example/", "https://other.example:8443")
+    await host.office.service.ports.workspace.save_workspace(replace(host.workspace, allowed_origins=origins))
+    for allowed in (ORIGIN, "https://other.example:8443"):
+        answer, _ = await host.container(origin=allowed)
+        assert answer.status == 200
+        assert answer.headers["access-control-allow-origin"] == allowed
+        assert (answer.headers["access-control-allow-credentials"], answer.headers["vary"]) == (
+            "true",
+            "Origin",
+        )
+    for refused in (
+        "https://evil.example",
+        "https://shop.example.evil.example",
+        "http://shop.example",
+        "null",
+        None,
+    ):
+        answer, told = await host.container(origin=refused)
+        assert (answer.status, told) == (403, {"error": "Origin not allowed"})
+
+
+async def test_a_browser_may_ask_first(host):
+    answer, _ = await host.container(b"", origin=ORIGIN, method="OPTIONS")
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, ORIGIN)
+    assert answer.headers["access-control-allow-headers"] == "Content-Type, X-Batch-Size, X-Container-Version"
+    assert (await host.container(method="GET"))[0].status == 405
+
+
+async def test_links_are_followed_where_a_request_names_their_domain(host):
+    await host.office.link(slug="spring")
+    assert (await host.follow("/spring")).status == 302
+    assert (await host.follow("/container-scripts")).status == 404
+    for path in ("/spring", "/"):
+        answer = await host.follow(path, host="ingest.example")
+        assert (answer.status, answer.body) == (404, b'{"error":"Not found"}')
+        assert answer.headers["access-control-allow-origin"] == "*"
