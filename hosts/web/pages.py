@@ -19,6 +19,7 @@ from hosts.web import (
     consent,
     keys,
     members,
+    overview,
     people,
     scripts,
     share,
@@ -35,13 +36,8 @@ _TYPES: Final = {"css": "text/css", "js": "text/javascript"}
 _log: Final = logging.getLogger("touchpoint.web")
 
 
-async def overview(frame: Frame) -> Response:
-    """The front page: numbers, read by the browser itself from the public API."""
-    return await frame.page("overview.html")
-
-
 PAGES: Final[tuple[Page, ...]] = (
-    Page("GET /", overview),
+    *overview.PAGES,
     *sign_in.PAGES,
     *people.PAGES,
     *approve.PAGES,

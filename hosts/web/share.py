@@ -9,15 +9,13 @@ from uuid import UUID
 from markupsafe import Markup
 from quart import Response, request
 
-from hosts.composition.codec import CODEC
-from hosts.web.cards.card import Answer, Card, Setting, message
+from hosts.web.cards.card import Card, Setting, message
 from hosts.web.cards.reports import report_card
+from hosts.web.cards.wire import on_wire, setting_of
 from hosts.web.charts.days import span
 from hosts.web.frame import Frame, Page
 from hosts.web.prose import prose
 from hosts.web.safety import PUBLIC_HEADERS
-from service_core.access.model import Workspace
-from service_core.gateway.render import plain
 from service_core.insight.catalog import Catalog
 from service_core.kernel.errors import NotFound, Refusal
 from service_core.workspace.analyses.model import pieces
@@ -89,16 +87,9 @@ async def _shown(frame: Frame, publication: Publication) -> Shown:
         return replace(shown, parts=await asyncio.to_thread(_parts, run, found, setting))
     covered = f"{span(run.range.from_, run.range.to, setting.zone)}, {workspace.timezone}"
     if isinstance(run, ReportRun):
-        card = report_card(_json(run), found.charts.get(run.report.id), setting, "lg")
+        card = report_card(on_wire(run), found.charts.get(run.report.id), setting, "lg")
         return replace(shown, range=covered, cards=[card])
     return replace(shown, range=covered, cards=_board(run, found, setting))
-
-
-def setting_of(catalog: Catalog, workspace: Workspace) -> Setting:
-    """What answers of a workspace do not say themselves."""
-    dimensions = {one.id: one.label for one in catalog.dimensions.values()}
-    metrics = {one.id: one.label for one in catalog.metrics.values()}
-    return Setting(workspace.zone, workspace.currency, dimensions | metrics)
 
 
 def _board(run: DashboardRun, found: Found, setting: Setting) -> list[Card]:
@@ -119,15 +110,9 @@ def _card(outcome: Outcome, size: str, found: Found, setting: Setting) -> Card:
     if outcome.result is None:
         why = outcome.error.error + "." if outcome.error else _WITHOUT_RESULT[outcome.status]
         return message("A report", why, size)
-    card = report_card(_json(outcome.result), found.charts.get(outcome.report_id), setting, size)
+    card = report_card(on_wire(outcome.result), found.charts.get(outcome.report_id), setting, size)
     cut = ("Further rows are left out.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
-
-
-def _json(run: ReportRun) -> Answer:
-    """The answer as it is on the wire."""
-    answer: Answer = CODEC.loads(CODEC.dumps(run, plain))
-    return answer
 
 
 PAGES: Final = (Page("GET /share/<token>", shared, for_anybody=True),)

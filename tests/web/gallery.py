@@ -62,14 +62,17 @@ class Gallery:
         await self.service.ports.events.append(told)
         return self
 
-    async def send(self, method, path, body=None):
-        """Ask with a new key each time, as a key may change thirty things a minute."""
+    async def key(self):
+        """A new key each time, as a key may change thirty things a minute."""
         store, scopes = self.service.ports.workspace, {Scope.READ, Scope.WRITE_REPORTS}
         now = self.service.ports.clock()
-        key = await mint_key(store, self.workspace, now, name="Reports", scopes=scopes, rate_limit=PLENTY)
+        minted = await mint_key(store, self.workspace, now, name="Reports", scopes=scopes, rate_limit=PLENTY)
+        return minted.secret
+
+    async def send(self, method, path, body=None):
         sent = b"" if body is None else orjson.dumps(body)
-        request = Request(method, f"/v1{path}", "", {"authorization": f"Bearer {key.secret}"}, sent)
-        response = await self.service.dispatch(request)
+        headers = {"authorization": f"Bearer {await self.key()}"}
+        response = await self.service.dispatch(Request(method, f"/v1{path}", "", headers, sent))
         said = orjson.loads(response.body)
         assert response.status == 200, (path, said)
         return said

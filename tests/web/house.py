@@ -57,6 +57,7 @@ class House:
     ann: Account
     owner: Member
     gallery: Gallery
+    eve: Account
     shared: list
 
     @property
@@ -72,10 +73,10 @@ class House:
         return self.service.ports.workspace
 
     @asynccontextmanager
-    async def watched(self):
+    async def watched(self, account=None):
         """Looks at pages: nothing of them runs, leads elsewhere or is refused, and texts show as they are."""
         faults = []
-        async with self.page() as page:
+        async with self.page(account) as page:
             await page.add_init_script(WATCH)
             page.on("dialog", lambda dialog: faults.append(dialog.message))
             page.on("request", lambda sent: sent.url.startswith(self.root) or faults.append(sent.url))
@@ -93,11 +94,11 @@ class House:
         assert not faults
 
     @asynccontextmanager
-    async def page(self, *, signed_in=True, **options):
+    async def page(self, account=None, *, signed_in=True, **options):
         context = await self.browser.new_context(**options)
         context.set_default_timeout(10_000)
         if signed_in:
-            opened = await self.service.part(Doorkeeper).admit(self.ann)
+            opened = await self.service.part(Doorkeeper).admit(account or self.ann)
             cookie = {"name": "touchpoint", "value": opened.secret, "url": self.root, "sameSite": "Lax"}
             await context.add_cookies([cookie])
         try:
@@ -172,7 +173,10 @@ async def house(tmp_path_factory):
         serving = asyncio.create_task(serve(guarded(application(service)), listener, "uvicorn", stop))
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         gallery = await Gallery(service).open(system_clock(), events=hostile)
-        yield House(service, root, browser, founded, ann, added.member, gallery, await exhibits(gallery))
+        eve = Account(new_id(), "eve@example.com", "Eve", system_clock())
+        await store.save_account(eve)
+        await store.save_member(Member(gallery.workspace.id, eve.id, Role.VIEWER, system_clock()))
+        yield House(service, root, browser, founded, ann, added.member, gallery, eve, await exhibits(gallery))
         await browser.close()
         stop.set()
         await serving

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.web.house import IN_BROWSER
+from service_core.access.keys import mint_key
+from service_core.kernel.clock import system_clock
+from tests.web.house import IN_BROWSER, WATCH
 from tests.web.payloads import PAYLOADS
 
 pytestmark = IN_BROWSER
@@ -117,3 +119,21 @@ async def test_a_public_page_shows_in_no_frame_and_sets_no_cookie(house):
         assert answer.status == 200
         assert await page.context.cookies() == []
         assert answer.headers["x-frame-options"] == "DENY"
+
+
+async def test_texts_of_events_stay_text_on_the_overview_of_a_member(house):
+    address = f"{house.app}/w/{house.gallery.workspace.public_id}"
+    async with house.watched(house.eve) as look:
+        for days in ("1", "7", "30", "90"):
+            await look(f"{address}?days={days}", ["Visitors and page views", "Referrers", "Countries"])
+
+
+async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
+    now = system_clock()
+    key = await mint_key(house.store, house.gallery.workspace, now, name="Reader", rate_limit=100)
+    async with house.page(signed_in=False) as page:
+        await page.add_init_script(WATCH)
+        await page.goto(f"{house.app}/#key={key.secret}")
+        await page.wait_for_selector("#answers:not([hidden]) figure svg")
+        assert key.secret not in page.url
+        assert await page.evaluate("[window.seen, window.owned]") == [[], None]

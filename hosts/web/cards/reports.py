@@ -30,7 +30,7 @@ def report_card(run: Answer, chart: str | None, setting: Setting, size: str = "m
     elif "columns" in data:
         card = query_card(report["name"], data, setting)
     else:
-        card = _breakdown_card(report["name"], data, setting)
+        card = breakdown_card(report["name"], data, setting)
     return _with(card, size, _notes(run, setting))
 
 
@@ -84,7 +84,8 @@ def _ring(label: str, value: float, setting: Setting, unit_name: str) -> Any:
     return ring(f"{label}: {text}", text, [(label, max(value, 0.0), text)])
 
 
-def _breakdown_card(title: str, data: Answer, setting: Setting) -> Card:
+def breakdown_card(title: str, data: Answer, setting: Setting) -> Card:
+    """The bar list of a grouping: what `/traffic`, `/devices` and `/locations` answer (contract 3.2)."""
     counted = setting.unit("count")
     parts = [
         (name_of(row["name"]), row["count"], counted.full(row["count"]), f"{row['percentage']:.1f} %")

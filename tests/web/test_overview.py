@@ -1,0 +1,64 @@
+"""The overview of a member: golden numbers of the standard world, for members only."""
+
+import pytest
+
+from tests.web.gallery import AFTER, Gallery
+from tests.web.stage import Deployment, HandClock, application, built
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    clock = HandClock()
+    clock.now = AFTER
+    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    async with service:
+        gallery = await Gallery(service).open(clock.now)
+        deployment = Deployment(service, application(service), clock, letters, None, None)
+        deployment.gallery = gallery
+        yield deployment
+
+
+async def joined(shop, role="viewer"):
+    account = await shop.enrol("ann", role, shop.gallery)
+    assert account is not None
+    return await shop.person().sign_in("ann@example.com")
+
+
+def words(answer):
+    return " ".join(answer.text.split())
+
+
+async def test_a_member_sees_the_numbers_of_the_workspace(shop):
+    ann = await joined(shop)
+    answer = await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
+    assert answer.status == 200
+    _, overview = await shop.api(
+        "GET", "/v1/overview?start_date=2026-02-11&end_date=2026-03-12", await shop.gallery.key()
+    )
+    for number in ("visitors_total", "pageviews_total", "sessions_total", "custom_events_total"):
+        assert f"{overview[number]:,}" in words(answer)
+    assert "Germany" in words(answer)
+    assert 'aria-current="true">30 days' in answer.body
+
+
+async def test_a_range_nobody_offers_is_the_usual_one(shop):
+    ann = await joined(shop)
+    assert (await ann.get("/app/w/k3Jx9QmZ2aPr?days=4000")).body == (
+        await ann.get("/app/w/k3Jx9QmZ2aPr?days=30")
+    ).body
+
+
+async def test_the_front_page_leads_a_member_on_and_asks_anybody_else_for_a_key(shop):
+    assert "Agent key" in words(await shop.person().get("/app/"))
+    ann = await joined(shop)
+    assert (await ann.get("/app/")).location == "/app/w/k3Jx9QmZ2aPr"
+
+
+async def test_nobody_else_sees_them(shop):
+    answer = await shop.person().get("/app/w/k3Jx9QmZ2aPr")
+    assert (answer.status, answer.location.partition("?")[0]) == (303, "/app/sign-in")
+    ann = await joined(shop)
+    await shop.store.remove_member(
+        shop.gallery.workspace.id, (await shop.store.account_of("ann@example.com")).id
+    )
+    assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
