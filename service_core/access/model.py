@@ -18,6 +18,7 @@ class Workspace:
     """One customer's data and its rules. ``public_id`` is the id on the wire.
 
     ``secret`` keys the generated session ids of the workspace (semantics 6.1); it never leaves the house.
+    ``triggers`` are the events its active conversion rules send; they follow from those rules.
     """
 
     id: UUID
@@ -32,6 +33,7 @@ class Workspace:
     secret: bytes = field(repr=False)
     allowed_origins: tuple[str, ...] = ()
     rules: Rules = field(default=Rules())
+    triggers: frozenset[str] = frozenset()
 
     @property
     def zone(self) -> ZoneInfo:

@@ -1,6 +1,6 @@
 """What changes need from outside: one transaction with records, the audit log and kept answers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,6 +71,13 @@ class Replays(Protocol):
         """Keep an answer, and let those go whose time is over."""
 
 
+class Owner(Protocol):
+    """The workspace itself, as far as it follows from its records."""
+
+    async def set_triggers(self, names: Collection[str]) -> None:
+        """Say which events trigger conversion rules; what is remembered of the workspace anywhere is old at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """What one transaction sees and changes, in one workspace."""
@@ -78,6 +85,7 @@ class Transaction:
     resources: Repository
     audit: AuditLog
     replays: Replays
+    owner: Owner
 
 
 class Units(Protocol):

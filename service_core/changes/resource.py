@@ -102,6 +102,8 @@ class Kind:
         shown: state -> the resource on the wire. Values a dry run does not know yet are None.
         informed: the kind once it knows what other records say of one of its own, where effects or
             form depend on them.
+        triggers: records of the workspace -> the events those of this type wait for; the workspace is
+            told of them with every change.
         announced: states before and after -> whoever answers from a copy has heard of the change. Called
             last in its transaction; what it raises undoes the change.
     """
@@ -111,6 +113,7 @@ class Kind:
     effects: Callable[[State | None, State | None], tuple[State, ...]] = no_effects
     shown: Callable[[State], State] = dict
     informed: Callable[[Records, Resource], Awaitable["Kind"]] | None = None
+    triggers: Callable[[Records], Awaitable[frozenset[str]]] | None = None
     announced: Callable[[State | None, State | None], Awaitable[None]] | None = None
 
     async def knowing(self, records: Records, record: Resource) -> "Kind":

@@ -78,6 +78,8 @@ class Writes:
             audit_id = new_id()
             envelope = Envelope.of(change, kind, dry_run=False, audit_id=audit_id)
             await _save(unit, change, who.now)
+            if kind.triggers:
+                await unit.owner.set_triggers(await kind.triggers(unit.resources))
             await _record(unit, who, change, envelope, audit_id)
             if ticket:
                 answer = envelope.model_dump(mode="json", by_alias=True)

@@ -13,10 +13,16 @@ from service_core.kernel.ranges import Span
 
 
 @lru_cache(1024)
-def conversion_set(rules: Rules) -> ConversionSet:
-    """What converts by a workspace's own rules, else by those of the house; synonyms count as one."""
+def conversion_set(rules: Rules, triggers: frozenset[str] = frozenset()) -> ConversionSet:
+    """What converts by a workspace's own rules, else by those of the house; synonyms count as one.
+
+    Args:
+        rules: of the workspace. Names of its own stand in place of all others.
+        triggers: events that are sent to an ad platform; they convert as well.
+    """
     if rules.conversions is None:
-        return replace(CONVERSIONS, any_revenue=rules.any_revenue)
+        names = CONVERSIONS.names.union(*map(same_as, triggers))
+        return replace(CONVERSIONS, names=names, any_revenue=rules.any_revenue)
     return ConversionSet(frozenset().union(*map(same_as, rules.conversions)), rules.any_revenue)
 
 
@@ -34,7 +40,7 @@ def scan_of(
         span=span,
         currency=who.workspace.currency,
         zone=who.workspace.timezone,
-        conversions=conversion_set(who.workspace.rules),
+        conversions=conversion_set(who.workspace.rules, who.workspace.triggers),
         filters=tuple(filters),
         include_bots=include_bots,
         order_refunds=order_refunds,

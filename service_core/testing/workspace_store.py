@@ -4,7 +4,7 @@ Transactions follow one another, and one that raises leaves everything as it was
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ class _State:
     live: dict[tuple[UUID, UUID], Resource] = field(default_factory=dict)
     keys: dict[str, UUID] = field(default_factory=dict)
     entries: dict[tuple[UUID, UUID], AuditEntry] = field(default_factory=dict)
+    triggers: dict[UUID, frozenset[str]] = field(default_factory=dict)
     answers: dict[tuple[UUID, str], tuple[datetime, Mapping[str, Any]]] = field(default_factory=dict)
 
 
@@ -116,6 +117,14 @@ class _Replays:
         self._state.answers = answers | {(self._workspace_id, ticket): (until, answer)}
 
 
+class _Owner:
+    def __init__(self, state: _State, workspace_id: UUID) -> None:
+        self._state, self._workspace_id = state, workspace_id
+
+    async def set_triggers(self, names: Collection[str]) -> None:
+        self._state.triggers[self._workspace_id] = frozenset(names)
+
+
 class MemoryUnits:
     """Implements the port `Units`."""
 
@@ -137,5 +146,8 @@ class MemoryUnits:
 
 def _transaction(state: _State, workspace_id: UUID) -> Transaction:
     return Transaction(
-        _Resources(state, workspace_id), _Audit(state, workspace_id), _Replays(state, workspace_id)
+        _Resources(state, workspace_id),
+        _Audit(state, workspace_id),
+        _Replays(state, workspace_id),
+        _Owner(state, workspace_id),
     )

@@ -1,9 +1,12 @@
 """Conversion rules (contract 5.1) through the door, on SQLite."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from service_core.access.rules import Rules
 from service_core.insight.connections.model import (
     Asset,
     ConnectedAccount,
@@ -11,6 +14,8 @@ from service_core.insight.connections.model import (
     ConnectionStatus,
     ProviderKind,
 )
+from service_core.testing.story import Story
+from tests.workspace.conftest import NOW
 
 RULE = {
     "name": "Purchase to Meta",
@@ -314,3 +319,36 @@ async def test_a_retry_makes_one_rule(shop):
     again = await shop.send("POST", "/rules", {"rule": RULE}, once="k")
     assert (again.headers["Idempotent-Replay"], again.json) == ("true", first.json)
     assert len((await shop.ask("GET", "/rules")).json["rules"]) == 1
+
+
+async def conversions(office, key="shop"):
+    asked = {"metrics": ["conversions"], "start_date": "2026-07-01", "end_date": "2026-07-08"}
+    answer = await office.ask("POST", "/metrics", asked, key=key)
+    return answer.json["metrics"][0]["value"]
+
+
+async def test_what_an_active_rule_sends_converts_and_stops_with_it(shop):
+    for name in ("shop", "other"):
+        story = Story(shop.workspaces[name].id)
+        demo = story.happens("demo_booked", at=NOW - timedelta(days=1), visitor="v")
+        await shop.service.ports.events.append([demo])
+    assert await conversions(shop) == 0
+    planned = {"rule": RULE | {"trigger_event": "demo_booked"}, "dry_run": True}
+    assert (await shop.ask("POST", "/rules", planned)).status == 200
+    assert await conversions(shop) == 0
+    rule = (await make(shop, trigger_event="demo_booked"))["data"]
+    assert (await conversions(shop), await conversions(shop, "other")) == (1, 0)
+    await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": False}})
+    assert await conversions(shop) == 0
+    await shop.ask("PATCH", f"/rules/{rule['id']}", {"rule": {"active": True}})
+    gone = (await shop.ask("DELETE", f"/rules/{rule['id']}")).json
+    assert await conversions(shop) == 0
+    await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
+    assert await conversions(shop) == 1
+    owner = next(one for one in await shop.service.ports.workspace.workspaces() if one.name == "shop")
+    assert owner.triggers == {"demo_booked"}
+    await shop.service.ports.workspace.save_workspace(replace(owner, triggers=frozenset(), name="Shop"))
+    assert await conversions(shop) == 1
+    own = replace(owner, rules=Rules(conversions=frozenset({"purchase"})))
+    await shop.service.ports.workspace.save_workspace(own)
+    assert await conversions(shop) == 0

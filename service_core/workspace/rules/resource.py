@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service_core.changes.resource import Kind, State
+from service_core.changes.resource import Kind, Records, State
 from service_core.kernel.operations import Scope
 from service_core.workspace.rules.bodies import ANY_SOURCE
 from service_core.workspace.rules.model import Rule
@@ -21,7 +21,12 @@ def rule_kind(platforms: Platforms) -> Kind:
         platform = platforms.by_id.get(state["platform"])
         return () if platform is None else (_target(platform, state, kept=new is not None),)
 
-    return Kind(Rule, Scope.WRITE_RULES, effects)
+    return Kind(Rule, Scope.WRITE_RULES, effects, triggers=_triggers)
+
+
+async def _triggers(records: Records) -> frozenset[str]:
+    """Events of the rules that are active."""
+    return frozenset(rule.trigger_event for rule in await records.every(Rule) if rule.active)
 
 
 def _target(platform: Platform, state: State, *, kept: bool) -> State:
