@@ -1,0 +1,158 @@
+"""The files of `contrib/deploy` say what this version understands: commands, settings, metrics and units."""
+
+import re
+import shlex
+import tomllib
+from configparser import ConfigParser
+from pathlib import Path
+
+import click
+import pytest
+import typer
+import yaml
+
+from hosts.cli import app
+from hosts.composition.compose import installed
+from hosts.composition.load import known_names
+from hosts.monitoring import meters
+from hosts.roles.model import Role
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "contrib" / "deploy"
+COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
+UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
+ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
+SOON = {("events", "postgresql"), ("events", "clickhouse")}
+"""Stores that may be installed apart from this test's environment."""
+
+PORTS = {
+    "storage.events": "events",
+    "storage.workspace": "workspace",
+    "ingest.queue": "queue",
+    "limits.store": "limits",
+    "exports.jobs": "jobs",
+    "exports.sink": "sink",
+}
+KEYS = {
+    "Unit": {"Description", "Documentation", "After", "Wants"},
+    "Service": {
+        "Type", "User", "StateDirectory", "StateDirectoryMode", "Environment", "EnvironmentFile", "ExecStart",
+        "ExecStartPost", "Restart", "RestartSec", "KillMode", "TimeoutStopSec", "LimitNOFILE", "NoNewPrivileges",
+        "PrivateTmp", "ProtectHome", "ProtectSystem",
+    },
+    "Timer": {"OnCalendar", "RandomizedDelaySec", "Persistent"},
+    "Install": {"WantedBy"},
+}  # fmt: skip
+"""Section of a unit -> the keys systemd knows of which these files use some."""
+
+
+def name_of(path):
+    return str(path.relative_to(DEPLOY))
+
+
+def parsed(words):
+    """The parameters of a command line, as the command itself reads them; nothing is run."""
+    command = typer.main.get_command(app)
+    context = click.Context(command)
+    name, found, rest = command.resolve_command(context, list(words))
+    return name, found.make_context(name, rest).params
+
+
+def values(environment):
+    """Settings that an environment file or section names."""
+    return {
+        name.removeprefix("TOUCHPOINT_").lower().replace("__", "."): value
+        for name, value in environment.items()
+    }
+
+
+def check_settings(found):
+    registry = installed()
+    for name, value in found.items():
+        assert name in known_names()
+        port = PORTS.get(name)
+        if port is None or value.startswith("${"):
+            continue
+        url = re.sub(r"\$\{\w+:\?\}", "secret", value)
+        if (port, url.partition("://")[0]) in registry.adapters:
+            registry.place(port, url, folder=DEPLOY)
+        else:
+            assert (port, url.partition("://")[0]) in SOON
+
+
+@pytest.mark.parametrize("path", COMPOSE, ids=name_of)
+def test_services_of_a_compose_file_are_commands_and_settings_of_this_version(path):
+    for name, service in yaml.safe_load(path.read_text())["services"].items():
+        if service["image"] != "touchpoint":
+            continue
+        command, given = parsed(service["command"])
+        assert command == "serve"
+        check_settings(values(service["environment"]))
+        if service.get("build"):
+            assert (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+        role = given["role"]
+        assert role is None or role.value == name
+
+
+def units():
+    for path in UNITS:
+        names = [path]
+        if path.stem.endswith("@"):
+            names = [path.with_name(path.name.replace("@", f"@{role}")) for role in Role]
+        for name in names:
+            yield pytest.param(path, name.stem.partition("@")[2], id=name_of(name))
+
+
+@pytest.mark.parametrize(("path", "instance"), list(units()))
+def test_units_use_keys_systemd_knows_and_commands_of_this_version(path, instance):
+    lines = path.read_text().replace("%i", instance).splitlines()
+    unit = ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str
+    unit.read_string("\n".join(line for line in lines if not line.startswith("#")))
+    for section in unit.sections():
+        assert set(unit[section]) <= KEYS[section]
+    if path.suffix == ".timer":
+        assert path.with_suffix(".service").exists()
+        return
+    words = shlex.split(unit["Service"]["ExecStart"].replace("$OPTIONS", ""))
+    if words[0] == "/bin/sh":
+        words = shlex.split(words[2].removeprefix("exec ").replace("$$(date +%%F-%%H%%M)", "now"))
+    assert words[0] == "/opt/touchpoint/bin/touchpoint"
+    _, given = parsed(words[1:])
+    assert str(given["config"]).startswith("/var/lib/touchpoint/")
+    if instance:
+        assert given["role"].value == instance
+    for setting in re.findall(r"^Environment=(\w+)=", path.read_text(), re.MULTILINE):
+        check_settings(values({setting: ""}))
+
+
+@pytest.mark.parametrize("path", ENVIRONMENTS, ids=name_of)
+def test_environments_name_settings_and_stores_of_this_version(path):
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    check_settings(values(dict(line.split("=", 1) for line in lines)))
+
+
+def test_every_role_has_a_service_where_roles_run_apart():
+    services = yaml.safe_load((DEPLOY / "many-machines" / "compose.yaml").read_text())["services"]
+    assert set(services) == set(Role)
+
+
+def test_alerts_watch_metrics_there_are():
+    declared = {metric._name for metric in vars(meters).values() if hasattr(metric, "_name")}
+    rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
+    for rule in rules:
+        for used in re.findall(r"touchpoint_\w+", rule["expr"]):
+            assert used.removesuffix("_total").removesuffix("_bucket") in declared, rule["alert"]
+        assert rule["annotations"]["summary"].endswith(".")
+
+
+def test_the_image_installs_extras_there_are_and_starts_the_command():
+    text = (DEPLOY / "Containerfile").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for named in re.findall(r'"\.\[([\w,]+)\]"', text):
+        assert set(named.split(",")) <= set(extras)
+    assert 'ENTRYPOINT ["touchpoint"]' in text
+    (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    assert parsed(yaml.safe_load(command))[0] == "serve"
+    for copied in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):
+        assert (ROOT / copied).exists()
