@@ -28,7 +28,7 @@ from service_core.workspace.dashboards.resource import reports_of, shown
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportSummary
 from service_core.workspace.reports.live import Reports
-from service_core.workspace.reports.model import SavedRange
+from service_core.workspace.reports.model import Report, SavedRange
 
 
 class ResolvedCard(Answer):
@@ -74,7 +74,7 @@ async def list_dashboards(query: ListQuery, *, who: Caller, writes: Writes) -> D
     """Dashboards, newest first, with their cards."""
     async with writes.units.look(who.workspace.id) as unit:
         page, following = page_of(await unit.resources.every(Dashboard), query, who)
-        reports = await reports_of(unit.resources, *page)
+        reports = {report.id: report for report in await unit.resources.every(Report)}
     return DashboardPage(dashboards=[_answer(one, reports) for one in page], next_cursor=following)
 
 

@@ -22,10 +22,9 @@ def shown(state: State, reports: Reports) -> State:
     return {**state, "cards": cards, "deleted_at": None}
 
 
-async def reports_of(records: Records, *dashboards: Dashboard) -> Reports:
-    """The live reports that dashboards list."""
-    cards = (card for dashboard in dashboards for card in dashboard.layout.cards)
-    return await live_reports(records, (card.report_id for card in cards))
+async def reports_of(records: Records, dashboard: Dashboard) -> Reports:
+    """The live reports a dashboard lists."""
+    return await live_reports(records, (card.report_id for card in dashboard.layout.cards))
 
 
 async def _resolving(records: Records, dashboard: Resource) -> Kind:

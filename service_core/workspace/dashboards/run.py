@@ -58,10 +58,10 @@ async def run_dashboard(
         BadRequest: ``invalid_date_range``, ``too_many_cards``, and what is wrong with a filter.
         Unprocessable: ``unknown_card``.
     """
-    filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
     if overrides.date_range is not None:
         check_range(overrides.date_range, who, f"{_WITHIN}.date_range")
-    checked_filters(runs.reports.questions.catalog, (), filters, f"{_WITHIN}.filters")
+    checked_filters(runs.reports.questions.catalog, (), overrides.filters or (), f"{_WITHIN}.filters")
+    filters = list(dashboard.filters) if overrides.filters is None else overrides.filters
     cards = _chosen(dashboard.layout.cards, overrides.card_ids)
     asked = await resolved(overrides.date_range or dashboard.date_range, who, runs.reports.log)
     over = fixed(asked)

@@ -11,6 +11,7 @@ from service_core.changes.operations import DryRunBody, DryRunQuery
 from service_core.changes.write import Writes
 from service_core.insight.attribution.model import Models
 from service_core.insight.query.questions import Questions
+from service_core.insight.query.requested import checked_filters
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.reports.answers import ReportAnswer, ReportRun
@@ -125,6 +126,7 @@ async def run_report(
     """
     async with writes.units.look(who.workspace.id) as unit:
         report = await live_report(unit.resources, path.reportId)
+    checked_filters(runs.questions.catalog, (), body.filters)
     return await runs.run(who, report, body)
 
 

@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+from uuid import UUID
 
 import pytest
 
 from service_core.insight.ports import QueryTimeout, StoreUnavailable
+from service_core.insight.query.requested import FilterBody
+from service_core.insight.query_plan import StoredPlan
+from service_core.workspace.dashboards.model import Dashboard
 from service_core.workspace.deadline import AT_ONCE, BUDGET_SECONDS
+from service_core.workspace.reports.model import Report
 from tests.workspace.saved.conftest import DATES, WEEK, Desk
 
 GERMANY = {"dimension": "country", "op": "eq", "value": "DE"}
@@ -257,6 +262,21 @@ async def test_a_run_writes_nothing_and_needs_no_more_than_reading(desk):
     before = (await desk.ask("GET", "/audit")).json
     await desk.run(f"/dashboards/{board['id']}", key="shop reader")
     assert (await desk.ask("GET", "/audit")).json == before
+
+
+async def test_what_is_not_installed_any_more_is_told_per_card(desk):
+    plan, gone = await desk.plan(), await desk.plan()
+    path = f"/dashboards/{(await desk.board(plan, gone))['id']}"
+    async with desk.service.ports.workspace.begin(desk.workspaces["shop"].id) as unit:
+        (board,) = await unit.resources.every(Dashboard)
+        gone = await unit.resources.get(Report, UUID(gone["id"]))
+        unknown = FilterBody(dimension="mood", value="good")
+        await unit.resources.save(board.model_copy(update={"filters": (unknown,)}))
+        await unit.resources.save(gone.model_copy(update={"plan": StoredPlan(metrics=["smiles"])}))
+    first, second = (await desk.run(path))["cards"]
+    assert (first["status"], reasons(first)) == ("ok", [("mood", "dimension_not_accepted")])
+    assert (second["status"], second["error"]["code"]) == ("error", "unknown_metric")
+    assert await desk.unwritten(f"/reports/{second['report_id']}") == ("unknown_metric", "metrics[0]")
 
 
 class Held:
