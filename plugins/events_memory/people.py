@@ -91,14 +91,18 @@ def _found(person: Person, search: str | None) -> bool:
 
 
 def resolve(any_id: str, history: History) -> str | None:
-    """The person of a strong id, else of the latest event with this visitor id, else anonymous id."""
+    """The person of a strong id, else of the latest event with this visitor id, else anonymous id.
+
+    A weak id that only ever stood beside others leads to the person it was linked to last.
+    """
     if any_id in history.owners.names or any(event.strong_id == any_id for event in history.events):
         return history.owners.known(any_id)
     for of in ("visitor_id", "anonymous_id"):
         events = [event for event in history.events if getattr(event, of) == any_id]
         if events:
             return history.person(max(events, key=moment))
-    return None
+    links = history.owners.links.get(any_id)
+    return history.owners.whole(links[-1].person) if links else None
 
 
 def profile(person: str, history: History) -> Profile:

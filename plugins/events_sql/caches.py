@@ -18,9 +18,11 @@ from plugins.events_sql.tables import (
     ENTRY_COLUMNS,
     ENTRY_PREFIX,
     EVENTS,
+    IDS,
     OWNERS,
     REVOKED,
     SESSIONS,
+    WEAK_LINKS,
 )
 from service_core.plugin import ADD_TO_CART, CAMPAIGN_COLUMNS, PAGE_VIEWS, PURCHASE, REFUND_EVENTS, UNPAID
 
@@ -105,6 +107,49 @@ def merged_sessions(parts: sa.FromClause, before: sa.FromClause) -> sa.Select[An
     return sa.select(*columns).select_from(parts.outerjoin(before, same))
 
 
+SECOND_IDS: Final = ("sent_visitor_id", "distinct_id")
+"""Where a further weak id of an event may stand, beside its device key."""
+
+
+def is_second(columns: Any, name: str) -> Expression:
+    """Whether one of `SECOND_IDS` is a weak id that the event's strong id is joined to (`Event.weak_ids`)."""
+    own, strong = columns[name], columns.strong_id
+    return sa.and_(sa.not_(columns.is_bot), strong.is_not(None), own != strong, own != columns.visitor_id)
+
+
+def weak_links_of(source: sa.FromClause, ids: Any = IDS) -> sa.CompoundSelect[Any]:
+    """Links of further weak ids, by their numbers, in the order of the columns of ``weak_links``."""
+    c = source.c
+    parts = []
+    for name in SECOND_IDS:
+        own = sa.and_(
+            ids.c.workspace_id == c.workspace_id, ids.c.id == sa.literal_column("'v:'", sa.Text) + c[name]
+        )
+        columns = (c.workspace_id, c.event_id, ids.c.no.label("visitor_no"), c.strong_no, c.timestamp, c.seq)
+        parts.append(sa.select(*columns).select_from(source.join(ids, own)).where(is_second(c, name)))
+    return sa.union(*parts)
+
+
+def links_of(
+    events: sa.FromClause, weak: sa.FromClause, of: sa.Select[Any] | None = None
+) -> sa.CompoundSelect[Any]:
+    """Every link of some events: those of their device keys, and those of further weak ids.
+
+    Args:
+        events: with the columns of ``events``.
+        weak: with the columns of ``weak_links``.
+        of: numbers of the visitors asked for, else all are.
+    """
+    c = events.c
+    own = sa.select(*(c[column.name] for column in WEAK_LINKS.columns)).where(
+        c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot)
+    )
+    further = sa.select(*(weak.c[column.name] for column in WEAK_LINKS.columns))
+    if of is not None:
+        own, further = own.where(c.visitor_no.in_(of)), further.where(weak.c.visitor_no.in_(of))
+    return sa.union_all(own, further)
+
+
 def owners_of(source: sa.FromClause) -> sa.Select[Any]:
     """Who a visitor's events belong to from when on, by the links in a source (semantics 5.3).
 
@@ -118,7 +163,6 @@ def owners_of(source: sa.FromClause) -> sa.Select[Any]:
             *(c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")),
             sa.func.lag(c.strong_no).over(**_by_visitor(c)).label("before"),
         )
-        .where(c.strong_no.is_not(None), c.strong_id != c.visitor_id, sa.not_(c.is_bot))
         .where(event.not_in(revoked))
         .subquery("links")
     )
@@ -177,6 +221,7 @@ def _plain(columns: Any) -> Expression:
 ALL: Final = {
     SESSIONS: sessions_of(EVENTS),
     CANDIDATES: candidates_of(EVENTS),
-    OWNERS: owners_of(EVENTS),
+    WEAK_LINKS: weak_links_of(EVENTS),
+    OWNERS: owners_of(links_of(EVENTS, WEAK_LINKS).subquery("links")),
 }
-"""Every table that follows from events alone, with its statement."""
+"""Every table that follows from events and those before it, with its statement."""

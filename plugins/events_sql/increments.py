@@ -11,7 +11,7 @@ from plugins.events_sql import caches
 from plugins.events_sql import functions as fn
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persons import MATCHED
-from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS
+from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS, WEAK_LINKS
 from service_core.plugin import COLUMNS, REPEAT
 
 _INT, _TEXT = sa.BigInteger, sa.Text
@@ -38,15 +38,12 @@ _PARTS: Final = sa.table("parts", *(sa.column(c.name, c.type) for c in SESSIONS.
 _BEFORE: Final = sa.table("before", *(sa.column(c.name, c.type) for c in SESSIONS.columns))
 _RELINKED: Final = sa.table("relinked", sa.column("visitor_no", _INT))
 _WHO: Final = sa.select(_RELINKED.c.visitor_no)
-_LINKS: Final = (
-    *("workspace_id", "event_id", "visitor_no", "strong_no"),
-    *("visitor_id", "strong_id", "is_bot", "timestamp", "seq"),
-)
-"""The columns of events that links are found by."""
-_LINKED: Final = sa.table("links", *(sa.column(name, EVENTS.c[name].type) for name in _LINKS))
+_WEAK: Final = sa.table("weak", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
+"""Links of further weak ids that the batch makes."""
+_LINKED: Final = sa.table("links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 _KEPT_OF_FRESH: Final = (
     *("row_no", "workspace_id", "event_id", "received_at", "visitor_id", "session_id"),
-    *("strong_id", "is_bot", "previous_id", "web_visitor_id", "carries"),
+    *("strong_id", *caches.SECOND_IDS, "is_bot", "previous_id", "web_visitor_id", "carries"),
 )
 
 
@@ -84,6 +81,12 @@ def _ids() -> sa.Select[Any]:
             FRESH.c[name].is_not(None)
         )
         for prefix, name in named
+    ]
+    parts += [
+        sa.select(FRESH.c.workspace_id, _spelled("v:", FRESH.c[name]).label("id")).where(
+            caches.is_second(FRESH.c, name)
+        )
+        for name in caches.SECOND_IDS
     ]
     w = sa.union(*parts).subquery("w")
     known = w.outerjoin(IDS, sa.and_(IDS.c.workspace_id == w.c.workspace_id, IDS.c.id == w.c.id))
@@ -137,17 +140,16 @@ def _numbers() -> sa.Select[Any]:
 
 def _relinked() -> sa.Select[Any]:
     """Visitors with a link in the batch that is not one more to the only person they ever had."""
-    n, o = _NUMBERS.c, OWNERS.c
-    lowest, highest = sa.func.min(n.strong_no), sa.func.max(n.strong_no)
+    told, o = _told(), OWNERS.c
+    lowest, highest = sa.func.min(told.c.strong_no), sa.func.max(told.c.strong_no)
     linked = (
-        sa.select(n.visitor_no, lowest.label("low"), highest.label("high"))
-        .where(n.is_link)
-        .group_by(n.visitor_no)
+        sa.select(told.c.visitor_no, lowest.label("low"), highest.label("high"))
+        .group_by(told.c.visitor_no)
         .subquery("linked")
     )
     settled = (
         sa.select(o.visitor_no, sa.func.min(o.strong_no).label("only"))
-        .where(o.visitor_no.in_(sa.select(n.visitor_no)))
+        .where(o.visitor_no.in_(sa.select(told.c.visitor_no)))
         .group_by(o.visitor_no)
         .having(sa.func.min(o.strong_no) == sa.func.max(o.strong_no))
         .subquery("settled")
@@ -157,11 +159,17 @@ def _relinked() -> sa.Select[Any]:
     return sa.select(linked.c.visitor_no).select_from(joined).where(new)
 
 
+def _told() -> sa.CTE:
+    """Every link of the batch."""
+    own = sa.select(_NUMBERS.c.visitor_no, _NUMBERS.c.strong_no).where(_NUMBERS.c.is_link)
+    return sa.union_all(own, sa.select(_WEAK.c.visitor_no, _WEAK.c.strong_no)).cte("told")
+
+
 def _restitched() -> sa.CompoundSelect[Any]:
     """Workspaces whose persons may have changed: an alias, an external id, or a link among some that exist."""
     told = sa.select(FRESH.c.workspace_id).where(sa.or_(FRESH.c.previous_id.is_not(None), FRESH.c.carries))
-    changed = sa.select(_NUMBERS.c.workspace_id).where(
-        _NUMBERS.c.visitor_no.in_(sa.select(_RELINKED.c.visitor_no))
+    changed = sa.union(
+        *(sa.select(table.c.workspace_id).where(table.c.visitor_no.in_(_WHO)) for table in (_NUMBERS, _WEAK))
     )
     matched = sa.or_(EVENTS.c.external_ids.is_not(None), EVENTS.c.event_name == MATCHED)
     return sa.union(told, sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched))
@@ -196,11 +204,11 @@ TAKE_BEFORE: Final = sa.delete(SESSIONS).where(sa.exists().where(_same_session(_
 ADD_SESSIONS: Final = into(SESSIONS, caches.merged_sessions(_PARTS, _BEFORE))
 ADD_CANDIDATES: Final = into(META.tables["candidates"], caches.candidates_of(NUMBERED))
 TAKE_CANDIDATES: Final = caches.no_longer_first(sa.select(_NUMBERS.c.session_no))
+KEEP_WEAK: Final = caches.weak_links_of(NUMBERED, _IDS)
+ADD_WEAK: Final = into(WEAK_LINKS, sa.select(_WEAK))
 KEEP_RELINKED: Final = _relinked()
 ANY_RELINKED: Final = sa.select(_RELINKED.c.visitor_no).limit(1)
-KEEP_LINKS: Final = sa.select(*(EVENTS.c[name] for name in _LINKS)).where(
-    EVENTS.c.strong_no.is_not(None), EVENTS.c.visitor_no.in_(_WHO)
-)
+KEEP_LINKS: Final = caches.links_of(EVENTS, WEAK_LINKS, _WHO)
 TAKE_OWNERS: Final = sa.delete(OWNERS).where(OWNERS.c.visitor_no.in_(_WHO))
 ADD_OWNERS: Final = into(OWNERS, caches.owners_of(_LINKED))
 RESTITCHED: Final = _restitched()

@@ -11,7 +11,7 @@ from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
 from plugins.events_sql.log import ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import EVENTS, IDS, PERSONS
+from plugins.events_sql.tables import END, EVENTS, IDS, OWNERS, PERSONS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
 
@@ -24,7 +24,10 @@ def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
 
 
 def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
-    """The person of a strong id, else of the latest event with this visitor id, else anonymous id."""
+    """The person of a strong id, else of the latest event with this visitor id, else anonymous id.
+
+    A weak id that only ever stood beside others leads to the person it was linked to last.
+    """
     if known := reader.rows(_known_by(workspace_id, "u:" + any_id)):
         return str(known[0][0])
     for column in ("visitor_id", "anonymous_id"):
@@ -34,7 +37,23 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
         found = reader.rows(named.where(EVENTS.c[column] == any_id).order_by(*latest).limit(1))
         if found:
             return str(found[0][0])
-    return None
+    linked = reader.rows(_linked_to(workspace_id, "v:" + any_id))
+    return str(linked[0][0]) if linked else None
+
+
+def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
+    """The person a weak id was linked to last."""
+    own, name, part = IDS.alias("own"), IDS.alias("name"), PERSONS.alias("part")
+    same = sa.and_(own.c.no == OWNERS.c.visitor_no, own.c.workspace_id == OWNERS.c.workspace_id)
+    is_part = sa.and_(part.c.no == OWNERS.c.strong_no, part.c.workspace_id == OWNERS.c.workspace_id)
+    number = sa.func.coalesce(part.c.person_no, OWNERS.c.strong_no)
+    source = OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.no == number)
+    last = OWNERS.c.until == sa.literal(END)
+    return (
+        sa.select(name.c.id)
+        .select_from(source)
+        .where(own.c.workspace_id == workspace_id, own.c.id == weak_id, last)
+    )
 
 
 def _known_by(workspace_id: UUID, strong_id: str) -> sa.Select[Any]:

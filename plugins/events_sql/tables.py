@@ -3,8 +3,9 @@
 ``events`` holds the facts. Everything else is a cache of it, kept in the same transaction and
 rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
 (``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
-apart), ``candidates`` the events that may make a touch, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part
-of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
+apart), ``candidates`` the events that may make a touch, ``weak_links`` the links of weak ids beside the
+visitor's own, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are
+part of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
 """
 
 from collections.abc import Mapping
@@ -124,6 +125,17 @@ CANDIDATES: Final = sa.Table(
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
     *(sa.Column(name, sql_type(_DECLARED[name])) for name in TOUCH_COLUMNS),
+)
+
+WEAK_LINKS: Final = sa.Table(
+    "weak_links",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("event_id", sa.Text),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("timestamp", sa.DateTime),
+    sa.Column("seq", sa.BigInteger),
 )
 
 OWNERS: Final = sa.Table(

@@ -14,7 +14,7 @@ from plugins.events_sql import increments as step
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.persons import refresh_persons
 from plugins.events_sql.rows import naive
-from plugins.events_sql.tables import EVENTS, IDS, PERSONS, REVOKED
+from plugins.events_sql.tables import EVENTS, IDS, PERSONS, REVOKED, WEAK_LINKS
 from service_core.plugin import REPEAT, Event
 
 
@@ -58,6 +58,8 @@ def _follow(writer: Reader) -> None:
     writer.rows(step.ADD_SESSIONS)
     writer.rows(step.ADD_CANDIDATES)
     writer.rows(step.TAKE_CANDIDATES)
+    writer.keep("weak", step.KEEP_WEAK)
+    writer.rows(step.ADD_WEAK)
     writer.keep("relinked", step.KEEP_RELINKED)
     _relink(writer)
     refresh_persons(writer, [workspace for (workspace,) in writer.rows(step.RESTITCHED)])
@@ -73,11 +75,16 @@ def _relink(writer: Reader) -> None:
 
 def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
     """Remove the links an event made, now and should it come only later (semantics 5.9)."""
-    own = (EVENTS.c.workspace_id == workspace_id, EVENTS.c.event_id == event_id)
+    linked = [
+        sa.select(table.c.visitor_no).where(
+            table.c.workspace_id == workspace_id, table.c.event_id == event_id
+        )
+        for table in (EVENTS, WEAK_LINKS)
+    ]
     named = sa.select(sa.literal(workspace_id), sa.literal(event_id))
     with writer.session.transaction():
         writer.rows(step.into(REVOKED, named))
-        writer.keep("relinked", sa.select(EVENTS.c.visitor_no).distinct().where(*own))
+        writer.keep("relinked", sa.union(*linked))
         _relink(writer)
         refresh_persons(writer, [workspace_id])
 

@@ -2,8 +2,9 @@
 
 A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<visitor>``.
 
-- An event with a strong id is that strong id's, after aliases. It links its visitor to the person,
-  from the event on, and backwards when the visitor had no person.
+- An event with a strong id is that strong id's, after aliases. It links every weak id it carries to
+  the person, from the event on, and backwards when the weak id had no person. Weak ids without a
+  strong one join nobody: such an event is its device key's alone.
 - An event without one is its visitor's latest link's not after it, else its visitor's first link's,
   else its visitor's own.
 - An external id joins the unknown visitors that carry it, to each other and to the person that
@@ -43,7 +44,7 @@ class Owners:
 
     Attributes:
         names: strong id -> the strong id that names its person; unaliased ones are left out.
-        links: visitor -> its links, oldest first.
+        links: visitor or other weak id -> its links, oldest first.
         joined: person -> the person it is a part of by an external id.
         conflicts: external ids (``namespace:id``) that lead to two known persons and join neither.
     """
@@ -60,7 +61,11 @@ class Owners:
     def person(self, event: Event) -> str:
         """Whose an event is."""
         own = self.known(event.strong_id) if event.strong_id else self.at(event.visitor_id, moment(event))
-        return self.joined.get(own, own)
+        return self.whole(own)
+
+    def whole(self, person: str) -> str:
+        """The person that one is a part of by an external id, or itself."""
+        return self.joined.get(person, person)
 
     def at(self, visitor: str, when: tuple[datetime, int]) -> str:
         """Whose a visitor's events are at a moment, external ids apart."""
@@ -90,8 +95,8 @@ def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Owners:
     owners = Owners(names=_names(facts))
     links: defaultdict[str, list[Link]] = defaultdict(list)
     for event in facts:
-        if event.strong_id and event.visitor_id != event.strong_id:
-            links[event.visitor_id].append(Link(moment(event), owners.known(event.strong_id)))
+        for weak_id in event.weak_ids:
+            links[weak_id].append(Link(moment(event), owners.known(event.strong_id or "")))
     owners = replace(owners, links=links)
     joined, conflicts = _joined(facts, owners)
     return replace(owners, joined=joined, conflicts=conflicts)

@@ -168,6 +168,7 @@ def _told(fields: Fields) -> dict[str, Any]:
         "distinct_id": fields.ids.distinct,
         "user_id": fields.ids.user,
         "strong_id": fields.ids.strong,
+        "sent_visitor_id": fields.ids.second,
         "session_id": fields.session_id,
         "session_origin": fields.session_origin,
         "external_ids": fields.external_ids,

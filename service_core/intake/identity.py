@@ -32,6 +32,7 @@ class Ids:
         visitor: the device key (semantics 5.1).
         strong: the strong id, None when the event has none.
         previous: the strong id that `$alias` joins to ``strong``.
+        second: the visitor id sent, where an anonymous id is the device key.
     """
 
     visitor: str
@@ -40,6 +41,7 @@ class Ids:
     user: str | None
     strong: str | None
     previous: str | None = None
+    second: str | None = None
 
 
 def is_placeholder(value: str) -> bool:
@@ -73,7 +75,8 @@ def read_ids(name: str, body: Mapping[str, Any], properties: Mapping[str, Any]) 
         raise ValueError("an accepted event has an identity")
     strong = _strong(user, distinct, (anonymous, visitor))
     joined = None if previous is None or previous == strong or is_placeholder(previous) else previous
-    return Ids(device, anonymous, distinct, user, strong, joined)
+    second = visitor if visitor != device else None
+    return Ids(device, anonymous, distinct, user, strong, joined, second)
 
 
 def _strong(user: str | None, distinct: str | None, weak: tuple[str | None, ...]) -> str | None:

@@ -77,8 +77,10 @@ class Event:
         cut after 7 days.
     ``strong_id``
         the strong id of semantics 5.2 sent with the event, after the id places of `$identify` and
-        `$alias`. The event joins it to every weak id it carries. For `$alias` it is the new id,
-        and ``event_data["previous_id"]`` is the strong id that is joined to it.
+        `$alias`. The event joins it to every weak id it carries (`weak_ids`). For `$alias` it is the
+        new id, and ``event_data["previous_id"]`` is the strong id that is joined to it.
+    ``sent_visitor_id``
+        the ``visitor_id`` sent beside an ``anonymous_id``, which is the device key then.
     ``touchable``
         whether the event may make a touch (semantics 8.1).
     ``own_source``, ``own_medium``, ``own_channel``
@@ -162,6 +164,7 @@ class Event:
     seq: int
     ip: str | None = None
     strong_id: str | None = None
+    sent_visitor_id: str | None = None
     touchable: bool = False
     own_source: str | None = None
     own_medium: str | None = None
@@ -172,6 +175,14 @@ class Event:
     campaign_in_url: bool = False
     interactive: bool = True
     rules_version: int = 1
+
+    @property
+    def weak_ids(self) -> tuple[str, ...]:
+        """The weak ids that the strong id is joined to, the device key first; none without a strong id."""
+        if self.strong_id is None:
+            return ()
+        sent = (self.visitor_id, self.sent_visitor_id, self.distinct_id)
+        return tuple(dict.fromkeys(one for one in sent if one and one != self.strong_id))
 
 
 COLUMNS: Final = dataclasses.fields(Event)

@@ -128,9 +128,11 @@ def _happen(random: Random, told: World) -> None:
 
 
 def _who(random: Random) -> dict[str, Any]:
-    """Mostly nobody known; now and then a user, an external id, or both."""
+    """Mostly nobody known; now and then a user, further ids, an external id, or all of them."""
     return {
         "strong_id": random.choice(USERS) if random.random() < 0.15 else None,
+        "sent_visitor_id": random.choice(VISITORS) if random.random() < 0.15 else None,
+        "distinct_id": random.choice((*VISITORS, "D1")) if random.random() < 0.15 else None,
         "external_ids": {"crm": random.choice("xy")} if random.random() < 0.05 else None,
     }
 

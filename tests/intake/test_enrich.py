@@ -327,3 +327,10 @@ def test_poison_never_reaches_a_store():
         "k\ufffd": [True, None, 2**63 - 1],
     }  # fmt: skip
     json.dumps(event.event_data, allow_nan=False).encode()
+
+
+def test_every_weak_id_beside_a_strong_one_is_kept_for_the_stores():
+    event = row("login", user_id="U", visitor_id="V", distinct_id="D")
+    assert (event.visitor_id, event.sent_visitor_id, event.weak_ids) == ("A1", "V", ("A1", "V", "D"))
+    assert row("login", user_id="U", distinct_id="U").weak_ids == ("A1",)
+    assert row("view", visitor_id="V").weak_ids == ()

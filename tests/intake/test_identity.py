@@ -56,6 +56,14 @@ def test_identify_reads_ids_from_its_properties_after_the_top_level():
     assert read_ids("$identify", {"user_id": "U"}, {"user_id": "V"}).strong == "U"
 
 
+def test_a_visitor_id_beside_an_anonymous_id_is_kept_as_a_second_weak_id():
+    ids = read_ids("login", {"anonymous_id": "A", "visitor_id": "V", "distinct_id": "D", "user_id": "U"}, {})
+    assert (ids.visitor, ids.second, ids.distinct, ids.strong) == ("A", "V", "D", "U")
+    for alone in ({"visitor_id": "V"}, {"anonymous_id": "V", "visitor_id": "V"}):
+        assert read_ids("view", alone, {}).second is None
+    assert read_ids("view", {"anonymous_id": "A", "visitor_id": "guest"}, {}).second is None
+
+
 def test_other_events_never_read_ids_from_properties():
     assert read_ids("view", {"anonymous_id": "A"}, {"user_id": "U"}).strong is None
 

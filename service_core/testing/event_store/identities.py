@@ -50,6 +50,53 @@ class Identities(Kit):
         await store.append(story.events)
         assert await measure(store, story.scan(SPAN), PERSONS, VISITORS) == (1, 2)
 
+    async def test_a_strong_id_links_every_weak_id_of_its_event(self, store: Store, story: Story) -> None:
+        self.tell(story, ("V1", None), ("D1", None))
+        ids = {"anonymous_id": "A1", "sent_visitor_id": "V1", "distinct_id": "D1"}
+        story.happens("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
+        for hour, visitor in enumerate(("A1", "V1", "D1")):
+            story.happens("page_view", at=f"2026-03-02T1{hour}:00", visitor=visitor)
+        await store.append(story.events)
+        assert await owners(store, story) == {"u:U1": ["00:00", "01:00", "05:00", "10:00", "11:00", "12:00"]}
+
+    async def test_a_weak_id_beside_another_moves_onwards_only(self, store: Store, story: Story) -> None:
+        self.tell(story, ("V1", None), ("V1", "U1"), ("V1", None))
+        story.happens("login", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", strong_id="U2")
+        story.happens("page_view", at="2026-03-02T06:00", visitor="V1")
+        await store.append(story.events[:4])
+        await store.append(story.events[4:])
+        moved = {"u:U1": ["00:00", "01:00", "02:00"], "u:U2": ["05:00", "06:00"]}
+        assert await owners(store, story) == moved
+        await store.revoke_link(story.workspace_id, story.events[3].event_id)
+        assert await owners(store, story) == {"u:U1": ["00:00", "01:00", "02:00", "06:00"], "u:U2": ["05:00"]}
+
+    async def test_two_weak_ids_without_a_strong_one_stay_apart(self, store: Store, story: Story) -> None:
+        self.tell(story, ("A1", None), ("V1", None), ("D1", None))
+        story.happens(
+            "page_view", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", distinct_id="D1"
+        )
+        self.tell(story, ("V1", "U1"))
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:A1", "u:U1", "v:D1"}
+
+    async def test_a_bot_links_none_of_its_weak_ids(self, store: Store, story: Story) -> None:
+        self.tell(story, ("V1", None))
+        story.happens(
+            "login", at="2026-03-02T05:00", visitor="A1", sent_visitor_id="V1", strong_id="U1", is_bot=True
+        )
+        await store.append(story.events)
+        assert set(await owners(store, story)) == {"v:V1"}
+
+    async def test_a_weak_id_that_never_came_alone_leads_to_its_person(
+        self, store: Store, story: Story
+    ) -> None:
+        ids = {"sent_visitor_id": "V1", "distinct_id": "D1"}
+        story.happens("login", at="2026-03-02T05:00", visitor="A1", strong_id="U1", **ids)
+        story.happens("login", at="2026-03-02T06:00", visitor="A1", strong_id="U2", distinct_id="D1")
+        await store.append(story.events)
+        for any_id, person in (("V1", "u:U1"), ("D1", "u:U2"), ("A1", "u:U2"), ("X1", None)):
+            assert await store.resolve(story.workspace_id, any_id) == person, any_id
+
     async def test_an_alias_joins_two_strong_ids_under_the_new_one(self, store: Store, story: Story) -> None:
         self.tell(story, ("A1", "U1"), ("A1", None))
         self.alias(story, "U1", "U2", at="2026-03-02T05:00")
