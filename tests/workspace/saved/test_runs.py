@@ -316,6 +316,17 @@ async def test_late_cards_are_cancelled_and_told_apart(desk):
     assert reasons(ran["cards"][1]) == [("country", "catalog_report")]
 
 
+async def test_whoever_goes_away_takes_the_cards_along(desk):
+    cards = [await desk.chart(f"P{number}", chart=None, dimension="country") for number in range(AT_ONCE)]
+    path = f"/dashboards/{(await desk.board(*cards))['id']}"
+    held = desk.service.ports.events.aggregate = Held(desk.service.ports.events)
+    run = asyncio.create_task(desk.run(path))
+    await held.full.wait()
+    run.cancel()
+    await asyncio.wait([run])
+    assert (run.cancelled(), held.running) == (True, 0)
+
+
 async def test_the_engine_lets_go_of_a_late_card(tmp_path):
     desk = Desk(tmp_path, storage={"events": "duckdb:///events.db"})
     async with desk.service:
@@ -360,3 +371,27 @@ async def test_a_card_that_cannot_be_read_leaves_the_others_alone(desk, fault, s
     ran = await desk.run(path)
     assert [card["status"] for card in ran["cards"]] == ["ok", status]
     assert (ran["partial"], (ran["cards"][1]["error"] or {}).get("code")) == (True, error)
+
+
+async def test_a_fault_in_a_card_is_a_fault_of_the_run(desk):
+    path = f"/dashboards/{(await desk.board(await desk.chart(), await desk.plan()))['id']}"
+
+    async def broken(question):
+        raise RuntimeError
+
+    desk.service.ports.events.aggregate = broken
+    answer = await desk.ask("POST", f"{path}/run")
+    assert (answer.status, answer.json["code"]) == (500, "internal_error")
+
+
+async def test_saved_work_is_found_by_its_name_until_it_is_deleted(desk):
+    report = await desk.plan("Spring visitors")
+    made = {
+        "report": report,
+        "dashboard": await desk.board(report, name="Spring board"),
+        "analysis": await desk.save("analysis", title="Spring story", body_md="x"),
+    }
+    found = (await desk.ask("GET", "/search?q=spring&types=report,dashboard,analysis")).json["results"]
+    assert {one["type"]: one["id"] for one in found} == {type_: one["id"] for type_, one in made.items()}
+    await desk.ask("DELETE", f"/analyses/{made['analysis']['id']}")
+    assert (await desk.ask("GET", "/search?q=story&types=analysis")).json["results"] == []
