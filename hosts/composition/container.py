@@ -36,6 +36,7 @@ from service_core.intake.ports import (
 )
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.limits.ports import UsageNotices
 from service_core.workspace.links.edge import NoMemory
 from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.share_links.ports import ShareViews
@@ -60,6 +61,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         Holders,
         ShareViews,
         Connections,
+        UsageNotices,
         Clicks,
         TagClicks,
         LinkTags,
@@ -105,6 +107,7 @@ class WorkspaceDatabase(
     ShareViews,
     VisitClaims,
     Connections,
+    UsageNotices,
     Clicks,
     TagClicks,
     LinkTags,

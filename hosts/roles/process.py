@@ -91,7 +91,7 @@ async def _scheduler(given: Given, stop: asyncio.Event) -> None:
     settings = load_settings(given.config)
     registry = monitoring.watched(installed())
     ports = Ports(settings, given.config.parent, registry, system_clock)
-    async with running([ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink]):
+    async with running([ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail]):
         canary = Canary()
         await _work(
             Role.SCHEDULER,

@@ -12,9 +12,11 @@ from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
 from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
+from service_core.workspace.limits.watch import Watch
 
 MAINTAIN_SECONDS: Final = 60
 FORGET_SECONDS: Final = 3600
+USAGE_SECONDS: Final = 3600
 ADDRESSES_KEPT: Final = timedelta(days=7)
 """How long clicks keep the address they came from (semantics 22)."""
 
@@ -32,7 +34,14 @@ def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
     yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)
+    yield every(USAGE_SECONDS, lambda: watch_of(ports).look(ports.clock()), stop)
     yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.export_work), stop)
+
+
+def watch_of(ports: Ports) -> Watch:
+    """What tells owners how much of their plan is used."""
+    store = ports.workspace
+    return Watch(store, store, store, ports.events, store, ports.mail)
 
 
 async def forget_clicks(ports: Ports) -> None:

@@ -17,6 +17,7 @@ from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.grants import SqlGrants
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
+from plugins.workspace_sql.notices import SqlUsageNotices
 from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
@@ -59,6 +60,7 @@ class SqlDirectory(
     SqlVisitClaims,
     SqlClicks,
     SqlConnections,
+    SqlUsageNotices,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups and connections."""
 

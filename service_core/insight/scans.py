@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from service_core.access.model import Caller
+from service_core.access.model import Caller, Workspace
 from service_core.access.rules import Rules
 from service_core.insight.event_names import CONVERSIONS, same_as
 from service_core.insight.measures import Predicate
@@ -35,13 +35,20 @@ def scan_of(
     order_refunds: bool = False,
 ) -> Scan:
     """The caller's scan of a span, in the zone, currency and conversion set of its workspace."""
-    return Scan(
-        workspace_id=who.workspace.id,
-        span=span,
-        currency=who.workspace.currency,
-        zone=who.workspace.timezone,
-        conversions=conversion_set(who.workspace.rules, who.workspace.triggers),
+    return replace(
+        workspace_scan(who.workspace, span),
         filters=tuple(filters),
         include_bots=include_bots,
         order_refunds=order_refunds,
+    )
+
+
+def workspace_scan(workspace: Workspace, span: Span) -> Scan:
+    """Everything of a workspace in a span but bots."""
+    return Scan(
+        workspace_id=workspace.id,
+        span=span,
+        currency=workspace.currency,
+        zone=workspace.timezone,
+        conversions=conversion_set(workspace.rules, workspace.triggers),
     )

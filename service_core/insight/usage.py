@@ -6,13 +6,13 @@ from typing import Final
 from pydantic import Field
 
 from service_core.access.budgets import MUTATIONS, WINDOW_SECONDS
-from service_core.access.model import Caller
+from service_core.access.model import Caller, Workspace
 from service_core.access.plans import PLANS, UNLIMITED
 from service_core.insight.connections.model import ConnectionStatus
 from service_core.insight.connections.ports import Connections
 from service_core.insight.measures import Op, Predicate, Relation, count
 from service_core.insight.ports import Aggregate, Aggregates
-from service_core.insight.scans import scan_of
+from service_core.insight.scans import workspace_scan
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer
 from service_core.kernel.ranges import Span
@@ -90,10 +90,9 @@ async def get_usage(*, who: Caller, events: Aggregates) -> Usage:
 
 async def usage_of(who: Caller, events: Aggregates) -> Usage:
     """The caller's usage in the present UTC calendar month."""
-    period, plan = _month(who.now), PLANS.get(who.workspace.plan, UNLIMITED)
-    grid = await events.aggregate(Aggregate(scan_of(who, period), (_COUNTED,)))
+    period, plan = period_of(who.now), PLANS.get(who.workspace.plan, UNLIMITED)
     return Usage(
-        events_used=grid.rows[0][0],
+        events_used=await events_used(events, who.workspace, period),
         events_limit=plan.events_limit,
         postbacks_used=0,  # nothing installed sends any
         postbacks_limit=plan.postbacks_limit,
@@ -108,7 +107,15 @@ async def usage_of(who: Caller, events: Aggregates) -> Usage:
     )
 
 
-def _month(now: datetime) -> Span:
+async def events_used(events: Aggregates, workspace: Workspace, period: Span) -> int:
+    """Events of a period that count against the limit of the plan."""
+    grid = await events.aggregate(Aggregate(workspace_scan(workspace, period), (_COUNTED,)))
+    used: int = grid.rows[0][0]
+    return used
+
+
+def period_of(now: datetime) -> Span:
+    """The period the plan counts in: the UTC calendar month."""
     start = datetime(now.year, now.month, 1, tzinfo=UTC)
     return Span(start, datetime(now.year + now.month // 12, now.month % 12 + 1, 1, tzinfo=UTC))
 
