@@ -1,5 +1,6 @@
 """The link host over the ports of a deployment."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,6 +28,7 @@ async def link_door(settings: Settings, ports: Ports, client: ClientOf) -> Async
         yield None
         return
     async with running([ports.edge, ports.geo, ports.devices]):
+        await asyncio.to_thread(ports.devices.describe, "Mozilla/5.0")  # what it loads, no click waits for
         recorder = Recorder(ports.workspace)
         try:
             yield LinkDoor(
