@@ -41,6 +41,7 @@ class Shown:
         range: what all cards cover, in words.
         cards: of a report or a dashboard.
         parts: of an analysis: a text and the card below it.
+        notes: what holds for all cards.
     """
 
     title: str
@@ -48,6 +49,7 @@ class Shown:
     range: str | None = None
     cards: Sequence[Card] = ()
     parts: Sequence[tuple[Markup, Card | None]] = ()
+    notes: Sequence[str] = ()
 
 
 async def shared(frame: Frame, token: str) -> Response:
@@ -87,13 +89,16 @@ async def _shown(frame: Frame, publication: Publication) -> Shown:
         return replace(shown, parts=await asyncio.to_thread(_parts, run, found, setting))
     covered = f"{span(run.range.from_, run.range.to, setting.zone)}, {workspace.timezone}"
     if isinstance(run, ReportRun):
-        card = report_card(on_wire(run), found.charts.get(run.report.id), setting, "lg")
+        card = report_card(on_wire(run), _chart(found, run.report.id), setting, "lg")
         return replace(shown, range=covered, cards=[card])
-    return replace(shown, range=covered, cards=_board(run, found, setting))
+    cards = [_card(card, card.size, found, setting) for card in run.cards]
+    return replace(shown, range=covered, cards=cards, notes=_filters(run, setting))
 
 
-def _board(run: DashboardRun, found: Found, setting: Setting) -> list[Card]:
-    return [_card(card, card.size, found, setting) for card in run.cards]
+def _filters(run: DashboardRun, setting: Setting) -> list[str]:
+    """What the numbers are narrowed to; a reader could not tell otherwise."""
+    told = (f"{setting.label(one.dimension)}: {one.value}" for one in run.filters)
+    return [f"Filtered by {text}." for text in [", ".join(told)] if text]
 
 
 def _parts(run: AnalysisRun, found: Found, setting: Setting) -> list[tuple[Markup, Card | None]]:
@@ -108,11 +113,17 @@ def _parts(run: AnalysisRun, found: Found, setting: Setting) -> list[tuple[Marku
 
 def _card(outcome: Outcome, size: str, found: Found, setting: Setting) -> Card:
     if outcome.result is None:
-        why = outcome.error.error + "." if outcome.error else _WITHOUT_RESULT[outcome.status]
-        return message("A report", why, size)
-    card = report_card(on_wire(outcome.result), found.charts.get(outcome.report_id), setting, size)
+        known = found.reports.get(outcome.report_id)
+        why = f"{outcome.error.error}." if outcome.error else _WITHOUT_RESULT[outcome.status]
+        return message(known.name if known else "A report", why, size)
+    card = report_card(on_wire(outcome.result), _chart(found, outcome.report_id), setting, size)
     cut = ("Further rows are left out.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
+
+
+def _chart(found: Found, report_id: UUID) -> str | None:
+    report = found.reports.get(report_id)
+    return report.chart if report else None
 
 
 PAGES: Final = (Page("GET /share/<token>", shared, for_anybody=True),)

@@ -82,9 +82,9 @@ class Gallery:
         body = {"report": {"name": name, "default_range": self.week, **given}}
         return (await self.send("POST", "/reports", body))["data"]["id"]
 
-    async def dashboard(self, report_ids, name="Weekly"):
+    async def dashboard(self, report_ids, name="Weekly", **more):
         layout = {"v": 1, "cards": [{"report_id": one} for one in report_ids]}
-        body = {"dashboard": {"name": name, "date_range": self.week, "layout": layout}}
+        body = {"dashboard": {"name": name, "date_range": self.week, "layout": layout, **more}}
         return (await self.send("POST", "/dashboards", body))["data"]["id"]
 
     async def analysis(self, body_md, report_ids=(), title="Why", **more):

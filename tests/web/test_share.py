@@ -1,11 +1,15 @@
 """Public pages (contract 5.8): what they show, to whom, and what they never tell."""
 
+import asyncio
 import re
 from html.parser import HTMLParser
+from unittest.mock import patch
 
 import pytest
 
+from service_core.kernel.errors import Unavailable503
 from service_core.kernel.ids import new_token
+from service_core.workspace.cards import CardRuns
 from tests.web.gallery import AFTER, EVERY_KIND, Gallery
 from tests.web.stage import Deployment, HandClock, application, built
 
@@ -204,13 +208,18 @@ async def test_answers_are_kept_for_a_minute(gallery):
 
 
 async def test_a_network_that_asks_too_often_waits(gallery):
-    unknown = {"path": f"/app/share/{new_token()}"}
-    statuses = [(await look(gallery, unknown)).status for _ in range(301)]
+    client = gallery.person().client
+
+    async def ask(network="203.0.113.9"):
+        scope = {"client": (network, 50_000)}
+        return await client.get(f"/app/share/{new_token()}", scope_base=scope)
+
+    statuses = [(await ask()).status_code for _ in range(301)]
     assert statuses == [404] * 300 + [429]
-    refused = await look(gallery, unknown)
-    assert refused.headers["Retry-After"] == "60"
+    assert (await ask()).headers["Retry-After"] == "60"
+    assert (await ask("198.51.100.7")).status_code == 404
     gallery.clock.advance(minutes=1)
-    assert (await look(gallery, unknown)).status == 404
+    assert (await ask()).status_code == 404
 
 
 async def test_a_page_says_why_it_shows_nothing(gallery):
@@ -220,3 +229,37 @@ async def test_a_page_says_why_it_shows_nothing(gallery):
     assert "This report was deleted." in words(await look(gallery, link))
     empty = await gallery.share("dashboard", await gallery.dashboard([]))
     assert "nothing on this page yet" in words(await look(gallery, empty))
+
+
+async def test_a_dashboard_says_what_it_is_filtered_by_and_which_cards_are_not(gallery):
+    plan = {"metrics": ["visitors"], "dimensions": ["browser"]}
+    cards = [await gallery.report("Open"), await gallery.report("Narrow", source="query", plan=plan)]
+    filters = [{"dimension": "country", "value": "DE"}]
+    link = await gallery.share("dashboard", await gallery.dashboard(cards, filters=filters))
+    text = words(await look(gallery, link))
+    assert "Filtered by Country: DE." in text
+    assert text.count("Not filtered by Country.") == 1
+
+
+async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gallery):
+    cards = [await gallery.report(name) for name in ("Broken", "Whole")]
+    link = await gallery.share("dashboard", await gallery.dashboard(cards))
+    runs = gallery.service.part(CardRuns).reports
+    run = type(runs).run
+
+    async def sometimes(self, who, report, wanted):
+        if report.name == "Broken":
+            raise Unavailable503("The data cannot be read", "query_timeout")
+        return await run(self, who, report, wanted)
+
+    with patch.object(type(runs), "run", sometimes):
+        text = words(await look(gallery, link))
+    assert "Broken The data cannot be read." in text
+    assert "Tue 3 March 2026" in text
+
+
+async def test_fifty_people_at_once_are_fifty_views_and_one_question(gallery):
+    link = await gallery.share("report", await gallery.report())
+    answers = await asyncio.gather(*(look(gallery, link) for _ in range(50)))
+    assert {answer.status for answer in answers} == {200}
+    assert await gallery.views(link) == 50

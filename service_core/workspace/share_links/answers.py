@@ -13,7 +13,7 @@ from service_core.workspace.analyses.run import AnalysisRun
 from service_core.workspace.cards import CardRuns
 from service_core.workspace.dashboards.run import DashboardRun
 from service_core.workspace.public import Run, run_object
-from service_core.workspace.reports.model import Chart, Report
+from service_core.workspace.reports.model import Report
 from service_core.workspace.share_links.gate import Publication
 from service_core.workspace.share_links.memory import Memory
 
@@ -26,12 +26,12 @@ class Found:
 
     Attributes:
         run: None when it could not be run.
-        charts: report -> how it wants to be drawn; those without a style are left out.
+        reports: the live reports it shows, by their id.
         wrong: why it could not be run.
     """
 
     run: Run | None
-    charts: Mapping[UUID, Chart] = field(default_factory=dict)
+    reports: Mapping[UUID, Report] = field(default_factory=dict)
     wrong: str | None = None
 
 
@@ -79,7 +79,7 @@ class PublicAnswers:
             raise NotFound
         async with self._units.look(workspace.id) as unit:
             reports = [await unit.resources.get(Report, id_) for id_ in _reports_of(run)]
-        return Found(run, {report.id: report.chart for report in reports if report and report.chart})
+        return Found(run, {report.id: report for report in reports if report is not None})
 
 
 def _reports_of(run: Run) -> Iterable[UUID]:

@@ -49,11 +49,13 @@ class Gate:
     clock: Clock
 
     async def admit(self, network: str | None) -> None:
-        """Count a request of a network; while the limit store is away, nobody is held up.
+        """Count a request of a network; while it is not known, or the limit store is away, nobody is held up.
 
         Raises:
             TooMany: ``rate_limited``.
         """
+        if network is None:
+            return
         try:
             allowance = await self.limiter.spend(f"share:{network}", ASKED_AT_MOST, MINUTE)
         except LimiterDown:

@@ -1,0 +1,61 @@
+"""Share links on each database: found by their digest alone, and looked at by many at once."""
+
+import asyncio
+from datetime import timedelta
+
+from service_core.access.keys import found_workspace
+from service_core.access.model import Via
+from service_core.changes.actor import Actor
+from service_core.kernel.ids import digest, new_id, new_token
+from service_core.workspace.share_links.model import ShareLink, Status, share_key
+from tests.plugins.workspace_sql.conftest import NOW
+
+
+def link_of(workspace, token):
+    return ShareLink(
+        id=new_id(), workspace_id=workspace.id, name="Weekly", object_type="report", object_id=new_id(),
+        show_workspace_name=False, expires_at=None, token_hint=token[-4:], digest=digest(token),
+        created_at=NOW, updated_at=NOW, created_via=Via.API,
+        created_by=Actor(type="key", id=new_id(), client_id=None),
+    )  # fmt: skip
+
+
+async def kept(directory, workspace):
+    """A new link, and its token."""
+    token = new_token()
+    link = link_of(workspace, token)
+    async with directory.begin(workspace.id) as unit:
+        await unit.resources.save(link)
+    return link, token
+
+
+async def test_a_link_is_found_by_the_digest_of_its_token_whosever_it_is(directory, founded):
+    other = (await found_workspace(directory, NOW, name="Other")).workspace
+    for workspace in (founded.workspace, other):
+        link, token = await kept(directory, workspace)
+        assert await directory.holder(ShareLink, share_key(digest(token))) == (workspace, link)
+    assert await directory.holder(ShareLink, share_key(digest(new_token()))) is None
+
+
+async def test_every_process_finds_it_revoked_at_once(directory, founded, opened):
+    link, token = await kept(directory, founded.workspace)
+    async with opened() as second:
+        assert (await second.holder(ShareLink, share_key(digest(token))))[1].status is Status.ACTIVE
+        async with directory.begin(founded.workspace.id) as unit:
+            await unit.resources.save(link.model_copy(update={"status": Status.REVOKED, "revoked_at": NOW}))
+        assert (await second.holder(ShareLink, share_key(digest(token))))[1].status is Status.REVOKED
+
+
+async def test_no_view_is_lost_when_many_look_at_once(directory, founded, opened):
+    link, _ = await kept(directory, founded.workspace)
+    async with opened() as second:
+        looks = [
+            store.count_view(link.id, NOW + timedelta(seconds=number))
+            for number in range(10)
+            for store in (directory, second)
+        ]
+        await asyncio.gather(*looks)
+    found = (await directory.views(founded.workspace.id))[link.id]
+    assert found.count == 20
+    other = (await found_workspace(directory, NOW, name="Other")).workspace
+    assert await directory.views(other.id) == {}
