@@ -224,5 +224,6 @@ from service_core.workspace.links.ports import EdgeDown as EdgeDown
 from service_core.workspace.links.ports import EdgeMemory as EdgeMemory
 from service_core.workspace.links.ports import Recalled as Recalled
 from service_core.workspace.links.route import Route as Route
+from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.share_links.ports import ShareViews as ShareViews
 from service_core.workspace.share_links.ports import Views as Views

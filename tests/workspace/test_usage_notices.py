@@ -21,10 +21,10 @@ class Letterbox:
     """Mail that is kept, or refused while ``down``."""
 
     def __init__(self):
-        self.letters, self.down = [], False
+        self.letters, self.down, self.refused = [], False, None
 
     async def send(self, message):
-        if self.down:
+        if self.down or message.to == self.refused:
             raise MailDown
         self.letters.append(message)
 
@@ -85,6 +85,20 @@ async def test_a_new_period_begins_anew(shop):
     assert len(shop.letterbox.told) == 1
     await happen(shop, 1, at=AUGUST)
     assert len(shop.letterbox.told) == 2
+
+
+async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
+    store = shop.service.ports.workspace
+    other = replace(shop.workspaces["other"], plan="tiny")
+    await store.save_workspace(other)
+    await enrol(store, store, other, email="eve@other.example", role=Role.OWNER, now=shop.now)
+    story = Story(other.id)
+    theirs = [story.happens("purchase", at=shop.now, visitor="v") for _ in range(15)]
+    await shop.service.ports.events.append(theirs)
+    shop.letterbox.refused = "ann@shop.example"
+    with pytest.raises(MailDown):
+        await happen(shop, 15)
+    assert [to for to, _ in shop.letterbox.told] == ["eve@other.example"]
 
 
 async def test_mail_that_cannot_leave_is_tried_again(shop):

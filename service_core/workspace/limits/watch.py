@@ -41,14 +41,20 @@ class Watch:
         """Tell the owners of each workspace of the highest step it has reached, once per period.
 
         Raises:
-            MailDown: the mail cannot be handed over; the next look tries again.
+            MailDown: a mail was not taken; the others were sent, and the next look tries it again.
             StoreUnavailable: events cannot be counted.
         """
-        period = period_of(now)
+        period, refused = period_of(now), None
         for workspace in await self.directory.workspaces():
             limit = PLANS.get(workspace.plan, UNLIMITED).events_limit
-            if limit is not None and workspace.active:
+            if limit is None or not workspace.active:
+                continue
+            try:
                 await self._look_at(workspace, limit, period)
+            except MailDown as fault:
+                refused = fault
+        if refused is not None:
+            raise refused
 
     async def _look_at(self, workspace: Workspace, limit: int, period: Span) -> None:
         used = await events_used(self.events, workspace, period)

@@ -1,0 +1,14 @@
+"""What owners were told is claimed once, whichever process looks."""
+
+import asyncio
+
+
+async def test_a_notice_is_claimed_by_one_of_many_and_again_when_it_is_let_go(opened, directory, founded):
+    notice = founded.workspace.id, founded.workspace.created_at, 90
+    async with opened() as other:
+        stores = (directory, other) * 10
+        claims = await asyncio.gather(*(store.claim_notice(*notice) for store in stores))
+        assert claims.count(True) == 1
+        await other.release_notice(*notice)
+        assert await directory.claim_notice(*notice)
+        assert await directory.claim_notice(*notice[:2], 100)
