@@ -1,0 +1,177 @@
+"""Clicks and tags of links on each database: kept once, counted exactly, forgotten in part."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service_core.access.networks import coarse
+from service_core.changes.actor import Actor
+from service_core.kernel.ids import new_id
+from service_core.workspace.links.clicks import Click
+from service_core.workspace.links.edge import LinkTable
+from service_core.workspace.links.model import UTM, Link, LinkDomain
+from service_core.workspace.links.ports import ClickCount
+from tests.plugins.workspace_sql.conftest import NOW
+
+HERE, HOST = "203.0.113.7", "go.example.com"
+
+
+def click(workspace, link_id, *, at=NOW, ip=HERE, agent="Firefox", bot=False, lyr="k7m2q9xa"):
+    return Click(
+        id=new_id(), workspace_id=workspace.id, link_id=link_id, lyr=lyr, clicked_at=at, user_agent=agent, ip=ip,
+        network=coarse(ip), country="DE", device_type="desktop", referrer="https://example.com/ä",
+        click_ids={"gclid": "Cj0"}, is_bot=bot,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def workspace(founded):
+    return founded.workspace
+
+
+@pytest.fixture
+def link_id():
+    return uuid4()
+
+
+@pytest.fixture
+def make(directory, workspace):
+    async def make(**changes):
+        link = Link(
+            id=new_id(), workspace_id=workspace.id, name="Reel", domain_id=LinkDomain(HOST).id,
+            destination_url="https://example.com/", tracking_identifier="k7m2q9xa", slug="spring", target="web",
+            ios_url=None, android_url=None, **dict.fromkeys(UTM), created_at=NOW, updated_at=NOW,
+            created_via="api", created_by=Actor(type="key", id=new_id(), client_id=None),
+        ).model_copy(update=changes)  # fmt: skip
+        async with directory.begin(workspace.id) as unit:
+            await unit.resources.save(link)
+        return link
+
+    return make
+
+
+async def test_a_click_is_unique_for_its_link_network_agent_and_hour(directory, workspace, link_id):
+    other = uuid4()
+    await directory.record_clicks(
+        [
+            click(workspace, link_id),
+            click(workspace, link_id, ip="203.0.113.99"),
+            click(workspace, link_id, agent="Chrome"),
+            click(workspace, link_id, agent=None, ip=None),
+            click(workspace, link_id, at=NOW + timedelta(hours=1)),
+            click(workspace, link_id, bot=True, agent="Googlebot"),
+            click(workspace, other),
+        ]
+    )
+    await directory.record_clicks([click(workspace, link_id), click(workspace, other, agent="Chrome")])
+    counts = {link_id: ClickCount(6, 4), other: ClickCount(2, 2)}
+    assert await directory.click_counts(workspace.id) == counts
+    assert await directory.click_counts(workspace.id, [other]) == {other: ClickCount(2, 2)}
+    assert await directory.click_counts(workspace.id, []) == {}
+
+
+async def test_a_click_that_is_recorded_again_counts_no_more(directory, workspace, link_id):
+    clicks = [click(workspace, link_id) for _ in range(300)]
+    await directory.record_clicks(clicks[:200])
+    await directory.record_clicks(clicks)
+    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(300, 1)}
+
+
+async def test_bots_alone_leave_no_count(directory, workspace, link_id):
+    await directory.record_clicks([click(workspace, link_id, bot=True)])
+    assert await directory.click_counts(workspace.id) == {}
+
+
+async def test_hosts_that_record_at_once_count_every_click(opened, directory, workspace, link_id):
+    async with opened() as second:
+        stores = [directory, second] * 10
+        await asyncio.gather(
+            *(
+                store.record_clicks([click(workspace, link_id, agent=f"Agent {n % 5}") for n in range(20)])
+                for store in stores
+            )
+        )
+    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(400, 5)}
+
+
+async def test_an_address_is_forgotten_and_its_network_stays(directory, workspace, link_id):
+    late = NOW + timedelta(days=1)
+    await directory.record_clicks(
+        [click(workspace, link_id), click(workspace, link_id, at=late, lyr="late0000")]
+    )
+    found = await directory.clicked_tags(workspace.id, HERE, NOW)
+    assert found == {"k7m2q9xa": NOW, "late0000": late}
+    assert await directory.clicked_tags(workspace.id, HERE, NOW + timedelta(seconds=1)) == {"late0000": late}
+    await directory.forget_addresses(late)
+    assert await directory.clicked_tags(workspace.id, HERE, NOW) == {"late0000": late}
+    assert await directory.click_counts(workspace.id) == {link_id: ClickCount(2, 2)}
+
+
+async def test_bots_and_other_workspaces_are_no_clicks_of_an_address(directory, workspace, link_id):
+    await directory.create_workspace(replace(workspace, id=uuid4(), public_id="k3Jx9QmZ2aPr"))
+    (other,) = [each for each in await directory.workspaces() if each.id != workspace.id]
+    await directory.record_clicks([click(workspace, link_id, bot=True), click(other, link_id)])
+    assert await directory.clicked_tags(workspace.id, HERE, NOW) == {}
+
+
+async def test_a_tag_leads_to_its_link_also_when_it_is_deleted(directory, workspace, make):
+    link = await make(target="app", utm_source="insta", utm_term="")
+    found = await directory.tagged(workspace.id, ["k7m2q9xa", "unknown0"])
+    assert set(found) == {"k7m2q9xa"}
+    tagged = found["k7m2q9xa"]
+    assert (tagged.id, tagged.name, tagged.to_app, tagged.utm) == (
+        link.id,
+        "Reel",
+        True,
+        {"utm_source": "insta"},
+    )
+    async with directory.begin(workspace.id) as unit:
+        await unit.resources.remove(link, NOW)
+    assert await directory.tagged(workspace.id, ["k7m2q9xa"]) == found
+    assert await directory.tagged(uuid4(), ["k7m2q9xa"]) == {}
+    live = await make(id=new_id(), created_at=NOW - timedelta(days=1))
+    assert (await directory.tagged(workspace.id, ["k7m2q9xa"]))["k7m2q9xa"].id == live.id
+
+
+async def test_another_process_sees_a_changed_and_a_deleted_link_at_once(opened, directory, workspace, make):
+    async with opened() as second:
+        edge = LinkTable(second)
+        link = await make()
+        for n in range(10):
+            await make(id=link.id, destination_url=f"https://example.com/{n}")
+            assert (await edge.find(f"{HOST}/spring")).destination_url == f"https://example.com/{n}"
+        async with directory.begin(workspace.id) as unit:
+            await unit.resources.remove(link, NOW)
+        assert await edge.find(f"{HOST}/spring") is None
+
+
+CLICKS = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(["203.0.113.7", "203.0.112.1"]), st.sampled_from("ab"), st.integers(0, 2), st.booleans()),
+    max_size=40,
+)  # fmt: skip
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@given(clicks=CLICKS, cut=st.integers(0, 40))
+async def test_counts_are_those_of_the_definition(directory, workspace, clicks, cut):
+    links = [uuid4() for _ in range(3)]
+    made = [
+        click(workspace, links[link], ip=ip, agent=agent, at=NOW + timedelta(hours=hour), bot=bot)
+        for link, ip, agent, hour, bot in clicks
+    ]
+    for part in (made[:cut], made[cut:]):
+        if part:
+            await directory.record_clicks(part)
+    people = [one for one in clicks if not one[4]]
+    expected = {
+        links[n]: ClickCount(
+            sum(one[0] == n for one in people), len({one[1:4] for one in people if one[0] == n})
+        )
+        for n in {one[0] for one in people}
+    }
+    assert await directory.click_counts(workspace.id, links) == expected
