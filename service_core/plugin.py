@@ -217,6 +217,7 @@ from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
+from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.links.clicks import Click as Click
 from service_core.workspace.links.ports import ClickCount as ClickCount
 from service_core.workspace.links.ports import Clicks as Clicks
@@ -224,6 +225,5 @@ from service_core.workspace.links.ports import EdgeDown as EdgeDown
 from service_core.workspace.links.ports import EdgeMemory as EdgeMemory
 from service_core.workspace.links.ports import Recalled as Recalled
 from service_core.workspace.links.route import Route as Route
-from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.share_links.ports import ShareViews as ShareViews
 from service_core.workspace.share_links.ports import Views as Views
