@@ -1,0 +1,78 @@
+"""Each part of the directory on each database, with the races it has to decide between two processes."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from service_core.access.authorization.model import Issued, Ticket, TicketKind
+from service_core.access.members.model import Account, Member
+from service_core.access.model import Grant
+from service_core.access.roles import Role
+from service_core.delivery.exports.model import Export, Format, Status, Subject
+from service_core.kernel.ids import digest, new_id
+from service_core.kernel.operations import Scope
+from tests.plugins.workspace_sql.conftest import NOW
+
+
+@pytest.fixture
+async def doors(opened, directory):
+    """Two processes."""
+    async with opened() as other:
+        yield directory, other
+
+
+@pytest.fixture
+def shop(founded):
+    return founded.workspace
+
+
+def export_of(shop, **more):
+    asked = (new_id(), shop.id, new_id(), Subject.EVENTS, Format.CSV, "2026-07-01", "7d", NOW)
+    return Export(*asked, filters={"country": ["DE", "\u00e9"]}, free_at=NOW, due_at=NOW, **more)
+
+
+async def test_an_export_is_kept_as_it_is_and_moved_on_by_one(doors, shop):
+    one, other = doors
+    job = export_of(shop, ticket=digest("once"))
+    assert await one.add_export(job, 5) == job
+    assert await other.add_export(replace(job, id=new_id()), 5) == job
+    assert await other.free_exports(NOW, 9) == await other.due_exports(NOW) == [job]
+    taken = replace(job, status=Status.RUNNING, attempt=1, free_at=NOW + timedelta(minutes=5))
+    moved = await asyncio.gather(*(door.replace_export(job, taken) for door in doors for _ in range(10)))
+    assert moved.count(True) == 1
+    assert await one.export(job.id) == taken
+
+
+async def test_of_20_exports_asked_for_at_once_5_are_taken(doors, shop):
+    asked = (door.add_export(export_of(shop), 5) for door in doors for _ in range(10))
+    assert sum(taken is not None for taken in await asyncio.gather(*asked)) == 5
+
+
+async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
+    claims = (door.claim_visit(shop.id, "phone", NOW) for door in doors for _ in range(10))
+    assert (await asyncio.gather(*claims)).count(True) == 1
+    assert await doors[0].claimed(shop.id, ["phone", "tablet"]) == {"phone"}
+
+
+async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(doors, shop):
+    one, other = doors
+    ann = Account(new_id(), "ann@example.com", None, NOW)
+    await one.save_account(ann)
+    await one.save_member(Member(shop.id, ann.id, Role.OWNER, NOW))
+    grant = Grant(new_id(), ann.id, "client", "Program", shop.id, frozenset({Scope.READ}), NOW)
+    code = Ticket(TicketKind.CODE, grant, NOW + timedelta(minutes=1), "https://example.com/back", "c" * 43)
+    await one.open_grant(code, digest("code"))
+    assert await other.ticket(digest("code")) == code
+
+    def issued(number):
+        later = NOW + timedelta(minutes=15)
+        return Issued(digest(f"access {number}"), later, digest(f"refresh {number}"), later)
+
+    exchanged = await asyncio.gather(
+        *((one, other)[n % 2].exchange(digest("code"), issued(n), NOW) for n in range(20))
+    )
+    assert exchanged.count(True) == 1
+    assert await one.access_token(digest(f"access {exchanged.index(True)}")) is None
+    assert await other.grants_of(ann.id, shop.id) == []
