@@ -1,7 +1,7 @@
 """``touchpoint serve``: the API, the ingest host, the consumer and the periodic tasks, as one command.
 
-By itself it is two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store.
-With a role or several workers it is a supervisor (`hosts.roles.supervise`).
+Two processes: the ingest host (`hosts.ingest`) and this one, which owns the event store. With a role, or
+with several workers, the command is a supervisor instead (`hosts.roles.supervise`).
 """
 
 import asyncio
@@ -22,7 +22,6 @@ from hosts.monitoring.canary import Canary
 from hosts.ownership import consumer_of
 from hosts.roles.model import Role
 from hosts.roles.site import site
-from hosts.roles.supervise import Doors, processes_of, supervise
 from hosts.roles.work import consuming, exporting, scheduled
 from hosts.serving import address_of, bind, serve, stop_on_signals
 from hosts.serving import run as run_loop
@@ -33,13 +32,7 @@ from service_core.kernel.settings import Server, Settings
 
 
 def run(
-    config: Path,
-    *,
-    api: str | None = None,
-    ingest: str | None = None,
-    server: Server | None = None,
-    role: Role | None = None,
-    workers: int = 1,
+    config: Path, *, api: str | None = None, ingest: str | None = None, server: Server | None = None
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish what was begun.
 
@@ -47,8 +40,6 @@ def run(
         config: the settings file.
         api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
-        role: run this role alone; None for everything.
-        workers: processes of each role that may have several.
 
     Raises:
         StartupError: the deployment cannot start; the message says what to change.
@@ -56,16 +47,6 @@ def run(
     write_logs()
     file = config.absolute()
     settings = load_settings(file)
-    if role is None and workers == 1:
-        _run_alone(settings, file, api, ingest, server)
-        return
-    doors = Doors(api or settings.http.api, ingest or settings.http.ingest)
-    supervise(file, settings, processes_of(role, workers), doors, server)
-
-
-def _run_alone(
-    settings: Settings, file: Path, api: str | None, ingest: str | None, server: Server | None
-) -> None:
     with consumer_of(file.parent) as alone:
         if not alone:
             raise StartupError(f"Another process serves {file.parent}. Stop it, or choose another folder.")

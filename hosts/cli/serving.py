@@ -1,11 +1,14 @@
 """``touchpoint serve``: the API, the ingest host and everything behind them."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile
+
+if TYPE_CHECKING:
+    from service_core.kernel.settings import Server
 
 
 class ServerName(StrEnum):
@@ -47,19 +50,18 @@ def serve(
     writes export files, scheduler does what comes round. SIGTERM drains: requests under way are
     answered and everything acknowledged is kept.
     """
+    chosen: Server | None = None if server is None else server.value
     if role is RoleName.WORKER:
         from hosts.roles.working import run as work
 
         work(config, workers)
-        return
-    from hosts.roles.model import Role
-    from hosts.serve import run
+    elif role is not None or workers > 1:
+        from hosts.roles.model import Role
+        from hosts.roles.supervise import run as supervise
 
-    run(
-        config,
-        api=api,
-        ingest=ingest,
-        server=None if server is None else server.value,
-        role=None if role is None else Role(role.value),
-        workers=workers,
-    )
+        alone = None if role is None else Role(role.value)
+        supervise(config, alone, workers, api=api, ingest=ingest, server=chosen)
+    else:
+        from hosts.serve import run
+
+        run(config, api=api, ingest=ingest, server=chosen)

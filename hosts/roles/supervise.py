@@ -15,20 +15,14 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.children import Child, keep, say_ready
 from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.logs import write_logs
 from hosts.ownership import consumer_of
 from hosts.roles.model import SCALES, SERVING, Role, check
 from hosts.serving import address_of, bind_together, stop_on_signals
 from hosts.serving import run as run_loop
 from service_core.kernel.errors import StartupError
-from service_core.kernel.settings import Server, Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """Where the roles that serve listen: ``HOST:PORT`` each; port 0 takes a free one."""
-
-    api: str
-    ingest: str
+from service_core.kernel.settings import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +58,38 @@ def processes_of(role: Role | None, workers: int) -> dict[Role, int]:
     return {each: workers if each in SCALES else 1 for each in roles}
 
 
-def supervise(
-    file: Path, settings: Settings, processes: Mapping[Role, int], doors: Doors, server: Server | None
+def run(
+    config: Path,
+    role: Role | None,
+    workers: int,
+    *,
+    api: str | None = None,
+    ingest: str | None = None,
+    server: Server | None = None,
 ) -> None:
-    """Run the processes until SIGTERM or SIGINT, then let them finish.
+    """Run a deployment's processes until SIGTERM or SIGINT, then let them finish.
 
     Args:
-        file: absolute path of the settings file.
-        settings: what it says.
-        processes: how many of each role.
-        doors: where they listen.
+        config: the settings file.
+        role: the role to run alone; None for all of `SERVING`.
+        workers: processes of each role that may have several.
+        api, ingest: ``HOST:PORT`` instead of those in the settings; port 0 takes a free one.
         server: instead of the one in the settings.
 
     Raises:
         StartupError: the stores do not allow it, or a process does not start.
     """
+    write_logs()
+    file = config.absolute()
+    settings, processes = load_settings(file), processes_of(role, workers)
     check(settings, installed(), processes)
+    doors = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
     with ExitStack() as held:
         if Role.CONSUMER in processes and not held.enter_context(consumer_of(file.parent)):
             raise StartupError(f"Another process consumes for {file.parent}. One folder has one consumer.")
         sockets = {
             role: bind_together(address, processes[role])
-            for role, address in ((Role.API, doors.api), (Role.INGEST, doors.ingest))
+            for role, address in doors.items()
             if role in processes
         }
         for listener in (each for some in sockets.values() for each in some):

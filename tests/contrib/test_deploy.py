@@ -10,6 +10,7 @@ import click
 import pytest
 import typer
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 
 from hosts.cli import app
 from hosts.composition.compose import installed
@@ -22,6 +23,7 @@ DEPLOY = ROOT / "contrib" / "deploy"
 COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
 UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
 ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
+METERS = [meter for meter in vars(meters).values() if isinstance(meter, MetricWrapperBase)]
 SOON = {("events", "postgresql"), ("events", "clickhouse")}
 """Stores that may be installed apart from this test's environment."""
 
@@ -138,12 +140,19 @@ def test_every_role_has_a_service_where_roles_run_apart():
 
 
 def test_alerts_watch_metrics_there_are():
-    declared = {metric._name for metric in vars(meters).values() if hasattr(metric, "_name")}
+    declared = {metric._name for metric in METERS}
     rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
     for rule in rules:
         for used in re.findall(r"touchpoint_\w+", rule["expr"]):
             assert used.removesuffix("_total").removesuffix("_bucket") in declared, rule["alert"]
         assert rule["annotations"]["summary"].endswith(".")
+
+
+def test_the_page_of_metrics_names_each_and_every_alert_has_a_line():
+    page = (ROOT / "docs" / "deployers" / "metrics.md").read_text()
+    assert all(metric._name in page for metric in METERS)
+    rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
+    assert page.partition("## When to worry")[2].partition("Events that")[0].count("\n| ") == len(rules) + 1
 
 
 def test_the_image_installs_extras_there_are_and_starts_the_command():

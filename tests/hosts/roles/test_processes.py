@@ -70,27 +70,33 @@ async def test_a_role_that_cannot_start_says_why_and_is_an_error(config, capfd):
     assert "No adapter for 'events' serves oracle://" in capfd.readouterr().err
 
 
-async def test_two_processes_answer_at_one_address_and_a_killed_one_comes_back_to_its_socket(config):
-    sockets = {Role.API: bind_together("127.0.0.1:0", 2)}
-    assert len({address_of(each) for each in sockets[Role.API]}) == 1
+async def test_what_connects_while_a_killed_process_is_started_again_waits_and_is_answered(config):
+    sockets = {Role.INGEST: bind_together("127.0.0.1:0", 1)}
     stop, gone = asyncio.Event(), []
-    both = posts(config, {Role.API: 2}, sockets, None)
-    children = await asyncio.gather(*(post.start() for post in both))
-    keeping = [
-        asyncio.create_task(keep(child, post.start, stop, gone.append))
-        for child, post in zip(children, both, strict=True)
-    ]
-    children[0].process.kill()
+    (post,) = posts(config, {Role.INGEST: 1}, sockets, None)
+    child = await post.start()
+    keeping = asyncio.create_task(keep(child, post.start, stop, gone.append))
+    child.process.kill()
     async with asyncio.timeout(30):
         while not gone:
             await asyncio.sleep(0.01)
-    # Connections to the socket of the killed process wait for the next one: none is refused.
-    for _ in range(8):
-        assert (await asyncio.to_thread(get, children[1].address, "/health"))["status"] == "ok"
+    reader, writer = await asyncio.open_connection(*child.address.split(":"))
+    writer.write(b"GET /track HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    async with asyncio.timeout(30):
+        assert (await reader.readline()).startswith(b"HTTP/1.1 405")
+    writer.close()
     stop.set()
-    await asyncio.gather(*keeping)
-    assert gone == [children[0]]
-    for listener in sockets[Role.API]:
+    await keeping
+    assert gone == [child]
+    sockets[Role.INGEST][0].close()
+
+
+def test_sockets_of_several_processes_listen_at_one_address_that_nobody_else_has():
+    both = bind_together("127.0.0.1:0", 2)
+    assert len({address_of(each) for each in both}) == 1
+    with pytest.raises(StartupError, match="Cannot listen"):
+        bind_together(address_of(both[0]), 2)
+    for listener in both:
         listener.close()
 
 

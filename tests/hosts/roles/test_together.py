@@ -1,0 +1,148 @@
+"""A deployment of several processes on PostgreSQL and Redis: one service to whoever asks, whatever process ends."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from service_core.access.keys import found_workspace
+from service_core.insight.ports import ConversionSet, EventPage, Scan
+from service_core.kernel.clock import system_clock
+from service_core.kernel.ranges import Span
+from service_core.testing.client import Books, Connection, keep_sending
+
+SETTINGS = """
+[storage]
+workspace = "{postgres}"
+events = "{postgres}?schema=events"
+[ingest]
+queue = "{redis}"
+[limits]
+store = "{redis}"
+[exports]
+jobs = "{redis}"
+[monitoring]
+listen = "127.0.0.1:0"
+"""
+
+
+async def until(condition, seconds=60):
+    async with asyncio.timeout(seconds):
+        while not (value := await condition()):
+            await asyncio.sleep(0.05)
+        return value
+
+
+def get(url, key=None):
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def children_of(process):
+    """Process id -> command line of the processes one started."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            line = (folder / "cmdline").read_bytes().decode().replace("\0", " ")
+        except OSError:
+            continue
+        if parent == process.pid:
+            found[int(folder.name)] = line
+    return found
+
+
+@pytest.fixture
+async def shop(tmp_path, postgres_url, redis_server):
+    config = tmp_path / "touchpoint.toml"
+    config.write_text(SETTINGS.format(postgres=postgres_url, redis=redis_server.url))
+    ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
+    async with running([ports.workspace]):
+        founded = await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
+    return config, founded
+
+
+async def stored(config, workspace):
+    """Event ids in the store, repeats included."""
+    ports = Ports(load_settings(config), config.parent, installed(), system_clock)
+    now = datetime.now(UTC)
+    span = Span(now - timedelta(days=1), now + timedelta(days=1))
+    scan = Scan(workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True)
+    async with running([ports.events]):
+        return [event.event_id for event in (await ports.events.page(EventPage(scan, 100_000))).events]
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(240)
+async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop):
+    config, founded = shop
+    command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
+    process = await asyncio.create_subprocess_exec(
+        *command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0", stdout=subprocess.PIPE
+    )
+    said = dict([(await process.stdout.readline()).decode().split() for _ in range(3)])
+    lines = children_of(process)
+    roles = sorted(line.split("-m ")[1].split(" --config")[0] for line in lines.values())
+    assert roles == [
+        "hosts.ingest", "hosts.ingest", "hosts.roles api", "hosts.roles api", "hosts.roles consumer",
+        "hosts.roles scheduler",
+    ]  # fmt: skip
+    books, stop, numbers = Books(), asyncio.Event(), count()
+    ingest, key = said["ingest"].removeprefix("http://"), founded.write_key.secret
+    senders = [
+        asyncio.create_task(keep_sending(books, Connection(ingest), key, lambda: f"e{next(numbers)}", stop))
+        for _ in range(4)
+    ]
+
+    async def sent(more):
+        seen = len(books.acknowledged)
+        await until(lambda: _true(len(books.acknowledged) > seen + more))
+
+    await sent(50)
+    for role in ("hosts.roles consumer", "hosts.roles api"):
+        victim = next(pid for pid, line in children_of(process).items() if f"-m {role}" in line)
+        os.kill(victim, signal.SIGKILL)
+        await sent(50)
+    await until(lambda: _true(len(children_of(process)) == 6))
+    stop.set()
+    await asyncio.gather(*senders)
+    assert books.unexpected == []
+
+    today = datetime.now(UTC).date().isoformat()
+    ledger = f"{said['api']}/v1/ledger?start_date={today}&end_date={today}"
+
+    async def all_stored():
+        told = json.loads(await asyncio.to_thread(get, ledger, founded.agent_key.secret))
+        return told if told["totals"]["in_flight"] == 0 else None
+
+    told = await until(all_stored)
+    assert told["balanced"]
+    assert told["totals"]["stored"] == len(books.acknowledged)
+
+    async def ready():
+        try:
+            told = json.loads(await asyncio.to_thread(get, said["metrics"] + "/ready"))
+        except OSError:
+            return None
+        return told if len(told["roles"]) == 4 else None
+
+    assert (await until(ready))["status"] == "ok"
+    process.terminate()
+    assert await process.wait() == 0
+    assert books.check(await stored(config, founded.workspace)) == (frozenset(), frozenset(), frozenset())
+
+
+async def _true(value):
+    return value
