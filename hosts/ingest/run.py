@@ -25,6 +25,7 @@ from service_core.extension import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
 from service_core.intake.track import RateLimit
 from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server, Settings
 
 _SWITCH_SECONDS: Final = 0.0005
@@ -53,7 +54,7 @@ async def run(
     ports = Ports(settings, config.parent, monitoring.watched(load()), system_clock)
     shutdown = asyncio.Event()
     listener = door if isinstance(door, socket.socket) else bind(door or settings.http.ingest)
-    own = bind(settings.http.links, together=True) if settings.http.links else None
+    own = _own_door(settings)
     async with (
         running([ports.workspace, ports.queue]),
         link_door(settings, ports, _addresses(settings).of) as links,
@@ -80,6 +81,15 @@ def _place(_method: str, path: str) -> str | None:
 def _readiness(ports: Ports) -> Readiness:
     probes = [queue_probe(ports.queue, ports.workspace, ports.clock), cache_probe(ports.workspace)]
     return Readiness(probes, ports.clock)
+
+
+def _own_door(settings: Settings) -> socket.socket | None:
+    """Where links are followed besides, if anywhere; every ingest process listens there."""
+    if not settings.http.links:
+        return None
+    if not settings.links.domain:
+        raise StartupError("http.links names an address for redirects; name their host in links.domain, too.")
+    return bind(settings.http.links, together=True)
 
 
 def _addresses(settings: Settings) -> ClientAddress:
