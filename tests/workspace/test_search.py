@@ -1,0 +1,26 @@
+"""`GET /search` for what a workspace owns (contract 4.5), through the door."""
+
+import pytest
+
+OWNED = {
+    "report": (
+        "/reports",
+        {"report": {"name": "Weekly", "source": "catalog", "metric_id": "revenue", "chart": "number"}},
+    ),
+    "dashboard": ("/dashboards", {"dashboard": {"name": "Weekly board"}}),
+    "analysis": ("/analyses", {"analysis": {"title": "Weekly notes", "body_md": "All is well."}}),
+}
+
+
+@pytest.mark.parametrize("type_", OWNED)
+async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(office, type_):
+    path, body = OWNED[type_]
+    made = await office.ask("POST", path, body)
+    assert made.status == 200, made.json
+    own = made.json["data"]["id"]
+    (found,) = (await office.ask("GET", f"/search?q=weekly&types={type_}")).json["results"]
+    assert (found["type"], found["id"], found["value"], found["dimension"]) == (type_, own, own, None)
+    assert found["label"].startswith("Weekly")
+    assert (await office.ask("GET", f"/search?q=weekly&types={type_}", key="other")).json["results"] == []
+    await office.ask("DELETE", f"{path}/{own}")
+    assert (await office.ask("GET", f"/search?q=weekly&types={type_}")).json["results"] == []
