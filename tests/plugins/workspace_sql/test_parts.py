@@ -13,6 +13,8 @@ from service_core.access.roles import Role
 from service_core.delivery.exports.model import Export, Format, Status, Subject
 from service_core.kernel.ids import digest, new_id
 from service_core.kernel.operations import Scope
+from service_core.workspace.links.clicks import Click
+from service_core.workspace.links.ports import ClickCount
 from tests.plugins.workspace_sql.conftest import NOW
 
 
@@ -76,3 +78,30 @@ async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(d
     assert exchanged.count(True) == 1
     assert await one.access_token(digest(f"access {exchanged.index(True)}")) is None
     assert await other.grants_of(ann.id, shop.id) == []
+
+
+def click_of(shop, link_id, ip="203.0.113.7", **more):
+    told = {"lyr": "spring", "clicked_at": NOW, "user_agent": "Phone", "ip": ip, "network": "203.0.113.0/24"}
+    empty = dict.fromkeys(("country", "device_type", "referrer"))
+    return Click(
+        id=new_id(), workspace_id=shop.id, link_id=link_id, click_ids={"gclid": "x"},
+        **{**told, **empty, "is_bot": False, **more},
+    )  # fmt: skip
+
+
+async def test_clicks_are_counted_once_by_two_processes_and_found_by_their_address(doors, shop):
+    one, other = doors
+    link = new_id()
+    ann, ben, bot = (
+        click_of(shop, link),
+        click_of(shop, link, "203.0.113.8"),
+        click_of(shop, link, is_bot=True),
+    )
+    again = replace(ann, id=new_id(), clicked_at=NOW + timedelta(minutes=5))
+    sent = [ann, ben, bot, again]
+    await asyncio.gather(*(door.record_clicks(sent) for door in doors for _ in range(3)))
+    assert await other.click_counts(shop.id, [link]) == {link: ClickCount(3, 1)}
+    assert await one.clicked_tags(shop.id, "203.0.113.7", NOW) == {"spring": again.clicked_at}
+    await one.forget_addresses(NOW + timedelta(days=1))
+    assert await other.clicked_tags(shop.id, "203.0.113.7", NOW) == {}
+    assert await other.click_counts(shop.id) == {link: ClickCount(3, 1)}
