@@ -5,7 +5,7 @@ One frozen model per section of ``touchpoint.toml``; an environment variable
 the descriptions below. An adapter's own options stand in its URL, not here.
 """
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -168,6 +168,10 @@ class AccountsSettings(Section):
     passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
 
 
+IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
+ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
+
+
 class LinksSettings(Section):
     """Trackable links."""
 
@@ -180,10 +184,10 @@ class LinksSettings(Section):
         "",
         description="URL of a memory of redirects that several machines share; empty reads the workspace store.",
     )
-    ios_apps: tuple[str, ...] = Field(
+    ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP)], ...] = Field(
         (), description="Apps that open links of the domain on iOS, as `TEAMID.bundle.id`."
     )
-    android_apps: tuple[str, ...] = Field(
+    android_apps: tuple[Annotated[str, Field(pattern=ANDROID_APP)], ...] = Field(
         (),
         description="Apps that open links of the domain on Android, as `package.name/SHA256:OF:CERTIFICATE`.",
     )

@@ -1,11 +1,14 @@
 """Redirects as contract 11.6 and semantics 14 say them, over HTTP."""
 
 import asyncio
+import json
 from uuid import UUID
 
 import pytest
+from pydantic import ValidationError
 
 from service_core.kernel.errors import Unavailable503
+from service_core.kernel.settings import Settings
 from service_core.workspace.links.ports import ClickCount
 from tests.hosts.edge.conftest import CHROME, IPHONE, PIXEL, edge_of
 
@@ -153,17 +156,37 @@ async def test_every_link_counts_its_own_clicks(edge):
 
 
 async def test_an_apple_or_google_file_associates_apps_with_the_domain(tmp_path):
-    apps = ["com.example.app/14:6D", "com.example.app/15:6E", "com.example.other/16:6F"]
-    links = {"domain": "go.example.com", "ios_apps": ["TEAM.com.example.app"], "android_apps": apps}
+    one, other = (":".join([part] * 32) for part in ("14", "6D"))
+    apps = [f"com.example.app/{one}", f"com.example.app/{other}", f"com.example.other/{one}"]
+    links = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"], "android_apps": apps}
     async with edge_of(tmp_path, links=links) as edge:
         apple = await edge.follow("/.well-known/apple-app-site-association")
         google = await edge.follow("/.well-known/assetlinks.json")
     assert apple.headers["content-type"] == google.headers["content-type"] == "application/json"
     assert apple.body == (
-        b'{"applinks":{"details":[{"appIDs":["TEAM.com.example.app"],"components":[{"/":"/*"}]}]}}'
+        b'{"applinks":{"details":[{"appIDs":["ABCDE12345.com.example.app"],"components":[{"/":"/*"}]}]}}'
     )
-    assert google.body.count(b"package_name") == 2
-    assert b'"package_name":"com.example.app","sha256_cert_fingerprints":["14:6D","15:6E"]' in google.body
+    assert json.loads(google.body)[0] == {
+        "relation": ["delegate_permission/common.handle_all_urls"],
+        "target": {
+            "namespace": "android_app",
+            "package_name": "com.example.app",
+            "sha256_cert_fingerprints": [one, other],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"ios_apps": ["com.example.app"]},
+        {"android_apps": ["com.example.app"]},
+        {"android_apps": ["com.example.app/14:6D"]},
+    ],
+)
+def test_an_app_that_is_misnamed_stops_the_start(links):
+    with pytest.raises(ValidationError, match="pattern"):
+        Settings.model_validate({"links": links})
 
 
 async def test_without_apps_there_are_no_such_files(edge):
