@@ -30,6 +30,7 @@ DONE: Final = {
     "disconnected": "Disconnected. Its tokens are refused from the next request on.",
     "joined": "You are a member now.",
     "undone": "Taken back.",
+    "unshared": "The page is gone from the next request on.",
     "signed-out": "You are signed out.",
 }
 """What a page says after a form was done, by the word in its address."""

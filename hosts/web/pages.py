@@ -23,6 +23,7 @@ from hosts.web import (
     people,
     scripts,
     share,
+    sharing,
     sign_in,
     signup,
 )
@@ -49,6 +50,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *audit.PAGES,
     *signup.PAGES,
     *share.PAGES,
+    *sharing.PAGES,
 )
 
 

@@ -144,7 +144,7 @@ class House:
             f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/lost-password",
             f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
             f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
-            f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts",
+            f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts", f"{self.settings}/shared",
             f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",
             *(f"{self.root}{link['path']}" for link in self.shared),
         ]  # fmt: skip

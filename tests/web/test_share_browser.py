@@ -3,6 +3,8 @@
 import pytest
 
 from service_core.access.keys import mint_key
+from service_core.access.members.model import Member
+from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from tests.web.house import IN_BROWSER, WATCH
 from tests.web.payloads import PAYLOADS
@@ -45,6 +47,10 @@ async def test_names_of_saved_work_stay_text(house):
             await look(
                 await opened(house, "dashboard", await gallery.dashboard(cards, title)), [title, *some]
             )
+    await house.store.save_member(Member(gallery.workspace.id, house.eve.id, Role.MEMBER, system_clock()))
+    async with house.watched(house.eve) as look:
+        for section in ("audit", "shared"):
+            await look(f"{house.app}/w/{gallery.workspace.public_id}/{section}", [title])
 
 
 async def test_markdown_of_strangers_runs_nothing(house):

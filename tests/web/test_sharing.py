@@ -1,0 +1,94 @@
+"""What of a workspace is public, in the web application."""
+
+import re
+
+import pytest
+
+from service_core.kernel.ids import new_id
+from tests.web.gallery import AFTER, Gallery
+from tests.web.stage import Deployment, HandClock, application, built
+
+PAGE = "/app/w/k3Jx9QmZ2aPr/shared"
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    clock = HandClock()
+    clock.now = AFTER
+    service, letters = built(tmp_path, clock=clock, settings={"storage": {"events": "memory://"}})
+    async with service:
+        deployment = Deployment(service, application(service), clock, letters, None, None)
+        deployment.gallery = await Gallery(service).open(clock.now)
+        yield deployment
+
+
+async def joined(shop, role):
+    await shop.enrol("ann", role, shop.gallery)
+    return await shop.person().sign_in("ann@example.com")
+
+
+def words(answer):
+    return " ".join(answer.text.split())
+
+
+async def test_a_member_shares_and_sees_the_address_once(shop):
+    report = await shop.gallery.report("Weekly visitors")
+    ann = await joined(shop, "member")
+    made = await ann.send(PAGE, PAGE, object=f"report:{report}", days="7", named="1")
+    assert made.status == 200
+    url = re.search(r'class="secret"[^>]*>([^<]+)<', made.body).group(1)
+    page = await shop.person().get("/app" + url.partition("/app")[2])
+    assert (page.status, "Weekly visitors" in page.text, "Example Shop" in page.text) == (200, True, True)
+    listed = words(await ann.get(PAGE))
+    assert "until 19 March 2026" in listed
+    assert f"…{url[-4:]}" in listed
+    assert url not in (await ann.get(PAGE)).body
+
+
+async def test_revoking_ends_the_page_at_once(shop):
+    link = await shop.gallery.share("report", await shop.gallery.report("Weekly visitors"))
+    ann = await joined(shop, "member")
+    done = await ann.send(PAGE, f"{PAGE}/{link['id']}")
+    assert (done.status, done.location) == (303, f"{PAGE}?done=unshared")
+    assert (await shop.person().get(link["path"])).status == 410
+    assert "report · revoked" in words(await ann.get(PAGE))
+
+
+async def test_a_viewer_sees_what_is_public_and_changes_nothing(shop):
+    link = await shop.gallery.share("report", await shop.gallery.report("Weekly visitors"))
+    ann = await joined(shop, "viewer")
+    page = await ann.get(PAGE)
+    assert "Weekly visitors" in page.text
+    assert '<form method="post" action="' + PAGE not in page.body
+    for path in (PAGE, f"{PAGE}/{link['id']}"):
+        assert (await ann.send(PAGE, path, object=f"report:{link['object_id']}", days="")).status == 403
+    assert (await shop.person().get(link["path"])).status == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"object": "report:x"}, 404),
+        ({"object": f"link:{new_id()}"}, 404),
+        ({"object": f"report:{new_id()}"}, 422),
+        ({"object": f"report:{new_id()}", "days": "9999"}, 404),
+        ({}, 404),
+    ],
+)
+async def test_what_stands_in_no_form_is_refused(shop, fields, status):
+    ann = await joined(shop, "owner")
+    assert (await ann.send(PAGE, PAGE, **fields)).status == status
+    assert await shop.gallery.send("GET", "/share-links") == {"share_links": [], "next_cursor": None}
+
+
+async def test_links_of_another_workspace_are_not_there(shop):
+    link = await shop.gallery.share("report", await shop.gallery.report())
+    other = Gallery(shop.service)
+    await other.open(shop.clock(), events=lambda *_: [])
+    await shop.enrol("bob", "owner", other)
+    bob = await shop.person().sign_in("bob@example.com")
+    page = f"/app/w/{other.workspace.public_id}/shared"
+    assert "Nothing of this workspace is public" in words(await bob.get(page))
+    assert (await bob.get(PAGE)).status == 404
+    assert (await bob.send(page, f"{page}/{link['id']}")).status == 404
+    assert (await shop.person().get(link["path"])).status == 200
