@@ -17,7 +17,8 @@ class Directory(Protocol):
         """A number that changes whenever a credential or workspace changes, in any process.
 
         A plain function of a few microseconds: it is asked on every cached look-up, thousands of
-        times a second, between two awaits.
+        times a second, between two awaits. A directory that has not been able to find out for 5
+        seconds gives another number every time, so that nothing remembered counts.
         """
 
     async def create_workspace(self, workspace: Workspace) -> None:

@@ -133,7 +133,7 @@ def cache_probe(directory: Directory) -> Probe:
     """The directory tells its generation, so remembered look-ups can be trusted."""
 
     async def check() -> Finding:
-        directory.generation()
-        return Finding(ok=True)
+        told = directory.generation()
+        return Finding(ok=directory.generation() == told)  # one that is not known is never the same twice
 
     return Probe("cache", check)

@@ -16,6 +16,7 @@ from plugins.workspace_sql import polled
 from plugins.workspace_sql.tables import METADATA
 from service_core.access.authenticate import Authenticator
 from service_core.access.keys import found_workspace
+from service_core.gateway.readiness import cache_probe
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY, opened_at
@@ -126,8 +127,9 @@ async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one
         assert await ask() == asked
         with pytest.raises(OperationalError):
             await asyncio.wait_for(for_ever(ask), 5)
+        assert not (await cache_probe(directory).check()).ok
         postgres_server.start()
         assert await ask() == asked
         async with asyncio.timeout(5):
-            while directory.generation() < 0:
+            while not (await cache_probe(directory).check()).ok:
                 await asyncio.sleep(0.01)
