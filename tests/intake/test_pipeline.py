@@ -103,7 +103,7 @@ async def test_an_event_that_cannot_become_a_row_is_set_aside_and_the_rest_goes_
 
 async def test_an_event_of_a_workspace_that_is_gone_is_set_aside():
     stray = sent(1)
-    stray = replace(stray, arrival=replace(stray.arrival, workspace_id=stray.arrival.key_id))
+    stray = replace(stray, arrival=stray.arrival._replace(workspace_id=stray.arrival.key_id))
     queue, store = Waiting(stray), Stored()
     assert await pipeline(queue, store).drain_once() == 1
     assert "workspace is gone" in queue.quarantined[0].reason
