@@ -107,6 +107,17 @@ async def test_the_standby_limit_is_counted_per_credential(budgets, limiter, ide
     assert (await budgets.spend_request(other)).remaining == 29
 
 
+@pytest.mark.parametrize(("processes", "share"), [(2, 15), (4, 7), (31, 1), (100, 1)])
+async def test_the_processes_of_a_server_share_its_standby_limit(limiter, identity, clock, processes, share):
+    limiter.down = True
+    budgets = Budgets(limiter, clock, processes)
+    for left in range(share - 1, -1, -1):
+        allowance = await budgets.spend_request(identity)
+        assert (allowance.limit, allowance.remaining) == (30, left)
+    with pytest.raises(TooMany):
+        await budgets.spend_request(identity)
+
+
 async def test_without_the_store_writes_and_closed_routes_are_503(budgets, limiter, identity):
     limiter.down = True
     with pytest.raises(Unavailable503) as request:

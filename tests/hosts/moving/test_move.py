@@ -85,6 +85,19 @@ async def test_every_row_comes_over_as_it_was_and_every_metric_says_the_same(dep
     assert await rows(back, workspace) == await rows(source, workspace)
 
 
+async def test_events_move_from_the_embedded_store_to_postgresql_and_every_metric_says_the_same(
+    deployment, duckdb, postgres_url
+):
+    _, workspace = deployment
+    embedded, _ = duckdb
+    await embedded.append(happened(workspace))
+    server = installed().open("events", f"{postgres_url}?schema=events", folder=Path())
+    async with running([server]):
+        await copy(workspace, embedded, server)
+        assert await rows(server, workspace) == await rows(embedded, workspace)
+        assert await all_differences(workspace, embedded, server) == []
+
+
 async def test_a_move_that_was_cut_short_goes_on_and_copies_no_whole_day_twice(deployment):
     _, workspace = deployment
     source, target = MemoryEvents(), MemoryEvents()
