@@ -1,6 +1,8 @@
 """Conversion rules (contract 5.1) through the door, on SQLite."""
 
+import asyncio
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,7 +17,7 @@ from service_core.insight.connections.model import (
     ProviderKind,
 )
 from service_core.testing.story import Story
-from tests.workspace.conftest import NOW
+from tests.workspace.conftest import NOW, Office
 
 RULE = {
     "name": "Purchase to Meta",
@@ -167,6 +169,15 @@ async def test_the_same_event_goes_to_the_same_place_by_one_rule(shop):
     assert (await shop.ask("PATCH", f"/rules/{other['id']}", patch)).status == 200
     undone = await shop.ask("POST", f"/audit/{gone['audit_id']}/undo")
     assert undone.refusal[:2] == (409, "duplicate_rule")
+
+
+async def test_of_twenty_at_once_one_makes_the_rule(workspace_url, tmp_path):
+    office = Office(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
+    async with office.service:
+        await connect(await office.open(), "meta", MAIN)
+        answers = await asyncio.gather(*(office.send("POST", "/rules", {"rule": RULE}) for _ in range(20)))
+        assert Counter(answer.status for answer in answers) == {200: 1, 409: 19}
+        assert len((await office.ask("GET", "/rules")).json["rules"]) == 1
 
 
 async def test_events_of_a_rules_own_are_told_apart_by_their_name(shop):
