@@ -56,6 +56,10 @@ class Desk:
     def later(self, **passed):
         self.who = replace(self.who, now=self.who.now + timedelta(**passed))
 
+    def at(self, units):
+        """The same person at a desk of another process."""
+        return Desk(Writes(units, [KIND]), self.who)
+
     def once(self, key, content=None):
         return Desk(self.writes, replace(self.who, once=Once(key, "POST", "/v1/notes", content)))
 

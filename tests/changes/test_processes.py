@@ -5,9 +5,8 @@ from collections import Counter
 
 import pytest
 
-from service_core.changes.write import Writes
 from service_core.kernel.errors import Conflict, Refusal
-from tests.changes.conftest import KIND, Desk, desk_over, opened
+from tests.changes.conftest import desk_over, opened
 
 
 @pytest.fixture
@@ -15,7 +14,7 @@ async def desks(workspace_url, tmp_path):
     """The same person at the desks of two processes."""
     async with opened(workspace_url, tmp_path) as one, opened(workspace_url, tmp_path) as other:
         desk = await desk_over(one, one)
-        yield desk, Desk(Writes(other, [KIND]), desk.who)
+        yield desk, desk.at(other)
 
 
 def outcomes(found):
