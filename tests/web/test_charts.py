@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hosts.web.cards.card import Setting
 from hosts.web.cards.queries import query_card
+from hosts.web.cards.reports import report_card
 from hosts.web.charts.curve import path
 from hosts.web.charts.days import bucket_at, size_of, span
 from hosts.web.charts.numbers import Unit
@@ -161,3 +162,14 @@ def test_only_the_largest_lines_are_drawn_and_the_card_says_so():
     assert "The picture shows the 5 largest of 8." in card.notes
     assert len(card.table.rows) == 8
     assert not math.isnan(card.figure.zero)
+
+
+@pytest.mark.parametrize(("size", "bars", "said"), [("md", 10, True), ("lg", 30, False)])
+def test_a_long_list_is_cut_beside_other_cards_and_its_table_is_not(size, bars, said):
+    listed = [{"name": f"/{index}", "count": 30 - index, "percentage": 1.0} for index in range(30)]
+    data = {"data": listed, "type": "page", "metric": "pageviews"}
+    summary = {"id": "x", "name": "Pages", "kind": "breakdown", "source": "catalog"}
+    run = {"report": summary, "data": data, "filters_skipped": [], "complete": True}
+    card = report_card(run, None, Setting(ZoneInfo("UTC"), "USD"), size)
+    assert (len(card.figure), len(card.table.rows)) == (bars, 30)
+    assert ("The picture shows the 10 largest of 30." in card.notes) is said

@@ -1,6 +1,7 @@
 """Cards of saved reports: what `POST /reports/{reportId}/run` answers (contract 5.6)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from hosts.web.cards.card import Answer, Card, Number, Setting, Shape, Step, Table, instant, message, name_of
@@ -10,6 +11,9 @@ from hosts.web.charts.plot import Series, Style, plot
 from hosts.web.charts.shares import gauge, ring, rows
 
 LATE: Final = "Some events of this range are still on their way: the numbers are a lower bound."
+MOST_ROWS: Final = 10
+"""Bars of a list that shares the page with other cards; its table has all."""
+
 _STYLES: Final = frozenset({"line", "area", "bar"})
 
 
@@ -43,7 +47,12 @@ def _notes(run: Answer, setting: Setting) -> tuple[str, ...]:
 
 
 def _with(card: Card, size: str, notes: Sequence[str]) -> Card:
-    return Card(card.title, card.shape, card.figure, card.numbers, card.table, (*card.notes, *notes), size)
+    """The card in its size; a long list is cut where it would tower over its neighbours."""
+    told = (*card.notes, *notes)
+    if card.shape == "rows" and size != "lg" and len(card.figure) > MOST_ROWS:
+        more = f"The picture shows the {MOST_ROWS} largest of {len(card.figure)}."
+        return replace(card, figure=card.figure[:MOST_ROWS], notes=(more, *told), size=size)
+    return replace(card, notes=told, size=size)
 
 
 def _metric_card(title: str, data: Answer, chart: str, setting: Setting) -> Card:

@@ -169,14 +169,12 @@ def _trace(
     runs = _runs(one, spots, scale)
     last = len(buckets) - 1
     open_end = last > 0 and buckets[last].partial and one.values[last] is not None
-    solid, tail = _cut(runs) if open_end and len(runs[-1]) > 1 else (runs, ())
-    zero = scale.y(0)
-    areas = [f"{path(run)}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" for run in runs if len(run) > 1]
+    solid, tail = _cut(runs) if open_end and len(runs[-1]) > 1 else (runs, [])
     return Trace(
         number,
         "".join(path(run) for run in solid),
         path(tail),
-        "".join(areas) if filled else "",
+        "".join(_area(run, scale.y(0)) for run in (*solid, tail)) if filled else "",
         tuple(run[0] for run in runs if len(run) == 1),
     )
 
@@ -195,6 +193,12 @@ def _cut(runs: list[list[Point]]) -> tuple[list[list[Point]], list[Point]]:
     """The runs without their last step, and that step."""
     *before, last = runs
     return [*before, last[:-1]], last[-2:]
+
+
+def _area(run: Sequence[Point], zero: float) -> str:
+    """What lies between a line and zero."""
+    line = path(run)
+    return f"{line}L{run[-1][0]:g} {zero:g}L{run[0][0]:g} {zero:g}Z" if line else ""
 
 
 def _bars(buckets: Sequence[Bucket], series: Sequence[Series], scale: Scale) -> tuple[Bar, ...]:
