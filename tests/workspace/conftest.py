@@ -32,12 +32,12 @@ class Answered:
 class Office:
     """Programs of two workspaces with keys of several scopes."""
 
-    def __init__(self, folder, *, alarm=asyncio.sleep, **sections):
+    def __init__(self, folder, *, alarm=asyncio.sleep, registry=None, **sections):
         self.now = NOW
         settings = {"storage": {"events": "memory://"}, "links": {"domain": "go.example.com"}, **sections}
         settings["http"] = {"root_url": "https://t.example", "app_url": "https://app.example"}
         self.service = compose(
-            Settings.model_validate(settings), folder, clock=lambda: self.now, alarm=alarm
+            Settings.model_validate(settings), folder, clock=lambda: self.now, alarm=alarm, registry=registry
         )
         self.keys, self.workspaces = {}, {}
 
