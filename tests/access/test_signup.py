@@ -17,6 +17,7 @@ from service_core.access.signup.model import CheckoutDown, Notice, Payment, Paym
 from service_core.access.signup.ports import By
 from service_core.kernel.errors import BadRequest, Conflict, Forbidden, NotFound, TooMany, Unavailable503
 from service_core.kernel.ids import SIGNUP_SECRET, digest, new_id, new_token
+from tests.databases import SQLITE
 
 WISH = Wish("Reader", "to report")
 
@@ -224,6 +225,9 @@ async def test_what_cannot_be_sold_is_refused(house, field, value):
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize(
+    "store_url", [None, SQLITE], ids=["memory", "sqlite"]
+)  # a server's own noise is larger
 async def test_a_known_address_is_answered_alike_and_as_fast(house, clock):
     known = Account(new_id(), "known@example.com", None, house.clock())
     await house.store.save_account(known)
