@@ -58,7 +58,7 @@ async def main(url, folder, key, writer, *tokens):
                 last[secret] = time.monotonic()
             else:
                 pending.remove(secret)
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)
     await store.aclose()
     print(json.dumps(last), flush=True)
 
