@@ -1,6 +1,6 @@
 """What every page shares: who looks at it, how it is written and where it leads."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
@@ -18,6 +18,8 @@ from service_core.access.networks import network_of
 from service_core.access.roles import ABILITIES, Ability
 from service_core.kernel.errors import Forbidden, NotFound
 from service_core.kernel.ids import ONE_TIME_TOKEN, new_token
+from service_core.workspace.share_links.answers import KEPT
+from service_core.workspace.share_links.memory import Memory
 
 _Part = TypeVar("_Part")
 
@@ -34,6 +36,10 @@ DONE: Final = {
     "signed-out": "You are signed out.",
 }
 """What a page says after a form was done, by the word in its address."""
+
+
+DRAWN_AT_MOST: Final = 50
+"""Public pages kept as they were drawn: a large one has half a megabyte."""
 
 
 class SignInNeeded(Exception):
@@ -69,6 +75,7 @@ class Frame:
         self.clock: Final = service.ports.clock
         self.web_url: Final = service.settings.http.web_url
         self.base: Final = urlsplit(self.web_url).path.rstrip("/")
+        self.drawn: Final = Memory[Hashable, str](KEPT, self.clock, DRAWN_AT_MOST)
         self._addresses = addresses
         self._secure = self.web_url.startswith("https://")
         self._cookie = "__Host-touchpoint" if self._secure else "touchpoint"

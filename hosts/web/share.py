@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from markupsafe import Markup
-from quart import Response, request
+from quart import Response, render_template, request
 
 from hosts.web.cards.card import Card, Setting, message
 from hosts.web.cards.reports import report_card
@@ -15,7 +15,7 @@ from hosts.web.cards.wire import on_wire, setting_of
 from hosts.web.charts.days import span
 from hosts.web.frame import Frame, Page
 from hosts.web.prose import prose
-from hosts.web.safety import PUBLIC_HEADERS
+from hosts.web.safety import PUBLIC_HEADERS, headers
 from service_core.insight.catalog import Catalog
 from service_core.kernel.errors import NotFound, Refusal
 from service_core.workspace.analyses.model import pieces
@@ -58,35 +58,42 @@ async def shared(frame: Frame, token: str) -> Response:
     try:
         await gate.admit(frame.network)
         publication = await gate.find(token)
-        shown = await _shown(frame, publication)
+        body = await _drawn(frame, publication)
     except Refusal as refusal:
-        answer = await _closed(frame, refusal)
-    else:
-        answer = await frame.page("share.html", shown=shown)
-        if request.method == "GET":
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            await frame.part(Visitors).looked(publication.link, headers)
-    answer.headers.update(PUBLIC_HEADERS)
-    return answer
+        return await _closed(frame, refusal)
+    if request.method == "GET":
+        sent = {name.lower(): value for name, value in request.headers.items()}
+        await frame.part(Visitors).looked(publication.link, sent)
+    return Response(body, 200, headers() | PUBLIC_HEADERS, mimetype="text/html")
 
 
 async def _closed(frame: Frame, refusal: Refusal) -> Response:
     said = "There is no such page" if isinstance(refusal, NotFound) else refusal.message
-    answer = await frame.page("share_closed.html", refusal.status, message=said)
-    answer.headers.update(refusal.headers)
+    answer = await frame.page("share_closed.html", refusal.status, message=said, done=None)
+    answer.headers.update({**PUBLIC_HEADERS, **refusal.headers})
     return answer
 
 
-async def _shown(frame: Frame, publication: Publication) -> Shown:
+async def _drawn(frame: Frame, publication: Publication) -> str:
+    """The page as it is drawn once for everybody who looks within the minute of its answers."""
     found = await frame.part(PublicAnswers).of(publication)
-    workspace, link = publication.workspace, publication.link
-    setting = setting_of(frame.part(Catalog), workspace)
-    shown = Shown(publication.subject.name, workspace.name if link.show_workspace_name else None)
-    run = found.run
+    setting = setting_of(frame.part(Catalog), publication.workspace)
+
+    async def draw() -> str:
+        shown = await asyncio.to_thread(_shown, publication, found, setting)
+        return await render_template("share.html", base=frame.base, shown=shown)
+
+    key = publication.subject.id, publication.link.show_workspace_name, found.since
+    return await frame.drawn.get(key, draw)
+
+
+def _shown(publication: Publication, found: Found, setting: Setting) -> Shown:
+    workspace, run = publication.workspace, found.run
+    shown = Shown(publication.subject.name, workspace.name if publication.link.show_workspace_name else None)
     if run is None:
         return replace(shown, cards=[message(shown.title, f"{found.wrong}.", "lg")])
     if isinstance(run, AnalysisRun):
-        return replace(shown, parts=await asyncio.to_thread(_parts, run, found, setting))
+        return replace(shown, parts=_parts(run, found, setting))
     covered = f"{span(run.range.from_, run.range.to, setting.zone)}, {workspace.timezone}"
     if isinstance(run, ReportRun):
         card = report_card(on_wire(run), _chart(found, run.report.id), setting, "lg")

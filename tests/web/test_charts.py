@@ -172,4 +172,4 @@ def test_a_long_list_is_cut_beside_other_cards_and_its_table_is_not(size, bars, 
     run = {"report": summary, "data": data, "filters_skipped": [], "complete": True}
     card = report_card(run, None, Setting(ZoneInfo("UTC"), "USD"), size)
     assert (len(card.figure), len(card.table.rows)) == (bars, 30)
-    assert ("The picture shows the 10 largest of 30." in card.notes) is said
+    assert ("The picture shows the first 10 of 30." in card.notes) is said

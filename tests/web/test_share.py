@@ -258,6 +258,20 @@ async def test_a_card_that_cannot_be_run_says_so_and_leaves_the_others_alone(gal
     assert "Tue 3 March 2026" in text
 
 
+async def test_nobody_puts_words_on_the_page_by_its_address(gallery):
+    link = await gallery.share("report", await gallery.report())
+    plain = await look(gallery, link)
+    assert (await look(gallery, {"path": f"{link['path']}?done=saved&x=1"})).body == plain.body
+
+
+async def test_each_link_to_an_object_says_whose_it_is_or_not(gallery):
+    report = await gallery.report()
+    quiet, named = [await gallery.share("report", report, show_workspace_name=one) for one in (False, True)]
+    for _ in range(2):
+        assert "Example Shop" not in words(await look(gallery, quiet))
+        assert "Example Shop" in words(await look(gallery, named))
+
+
 async def test_fifty_people_at_once_are_fifty_views_and_one_question(gallery):
     link = await gallery.share("report", await gallery.report())
     answers = await asyncio.gather(*(look(gallery, link) for _ in range(50)))

@@ -50,7 +50,7 @@ def _with(card: Card, size: str, notes: Sequence[str]) -> Card:
     """The card in its size; a long list is cut where it would tower over its neighbours."""
     told = (*card.notes, *notes)
     if card.shape == "rows" and size != "lg" and len(card.figure) > MOST_ROWS:
-        more = f"The picture shows the {MOST_ROWS} largest of {len(card.figure)}."
+        more = f"The picture shows the first {MOST_ROWS} of {len(card.figure)}."
         return replace(card, figure=card.figure[:MOST_ROWS], notes=(more, *told), size=size)
     return replace(card, notes=told, size=size)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -25,11 +25,13 @@ class Found:
     """The answers of an object.
 
     Attributes:
+        since: when they were asked for; what is made of them may be kept under it.
         run: None when it could not be run.
         reports: the live reports it shows, by their id.
         wrong: why it could not be run.
     """
 
+    since: datetime
     run: Run | None
     reports: Mapping[UUID, Report] = field(default_factory=dict)
     wrong: str | None = None
@@ -63,23 +65,23 @@ class PublicAnswers:
         return await self._memory.get(publication.subject.id, ask)
 
     async def _found(self, publication: Publication) -> Found:
-        workspace, link = publication.workspace, publication.link
+        workspace, link, now = publication.workspace, publication.link, self._clock()
         try:
             run = await run_object(
                 workspace,
-                self._clock(),
+                now,
                 link.object_type,
                 link.object_id,
                 units=self._units,
                 runs=self._runs,
             )
         except Refusal as refusal:
-            return Found(None, wrong=refusal.message)
+            return Found(now, None, wrong=refusal.message)
         if run is None:
             raise NotFound
         async with self._units.look(workspace.id) as unit:
             reports = [await unit.resources.get(Report, id_) for id_ in _reports_of(run)]
-        return Found(run, {report.id: report for report in reports if report is not None})
+        return Found(now, run, {report.id: report for report in reports if report is not None})
 
 
 def _reports_of(run: Run) -> Iterable[UUID]:
