@@ -83,5 +83,5 @@ def faults(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Benchmarks as ratios to a reference in the same run; see ``tests/bench``."""
-    for name in session.posargs or ["ingest", "reads"]:
+    for name in session.posargs or ["ingest", "edge", "reads"]:
         session.run("python", "-m", f"tests.bench.{name}")
