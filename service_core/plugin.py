@@ -177,11 +177,14 @@ from service_core.insight.stitch import Owners as Owners
 from service_core.insight.stitch import stitch as stitch
 from service_core.insight.stitch import user_id as user_id
 from service_core.insight.touches import Visit as Visit
+from service_core.insight.touches import told_visits as told_visits
 from service_core.insight.touches import visits as visits
 from service_core.insight.trailing import trailing as trailing
 from service_core.intake.model import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as COLUMNS
 from service_core.intake.model import PAGE_VIEWS as PAGE_VIEWS
+from service_core.intake.model import SIDES as SIDES
+from service_core.intake.model import TOLD_COLUMNS as TOLD_COLUMNS
 from service_core.intake.model import WIRE_COLUMNS as WIRE_COLUMNS
 from service_core.intake.model import Arrival as Arrival
 from service_core.intake.model import Channel as Channel

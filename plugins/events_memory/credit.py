@@ -55,11 +55,6 @@ def shares(history: History, rule: Credit, scan: Scan) -> Iterator[Share]:
             yield from _shared(unit, history, rule)
 
 
-def path(history: History, event: Event) -> list[Visit]:
-    """All touches of an event's person, before and after it."""
-    return history.visits.get(history.person(event), [])
-
-
 def _units(history: History, scan: Scan) -> Iterator[Unit]:
     converting = {e.seq for e in history.conversions}
     charges = {fact.event.seq: fact for fact in history.movements if fact.kind == CHARGE}
@@ -88,7 +83,7 @@ def _refund(fact: Movement, scan: Scan) -> Unit:
 
 
 def _shared(unit: Unit, history: History, rule: Credit) -> Iterator[Share]:
-    touches = path(history, unit.anchor) if unit.has_path else []
+    touches = history.path(unit.anchor) if unit.has_path else []
     steps = [Step(visit.event.timestamp, visit.direct) for visit in touches]
     # The shares are quotients of small numbers; as such they split without the noise of floats.
     weights = [Fraction(w).limit_denominator(_EXACT) for w in weigh(rule, steps, unit.anchor.timestamp)]

@@ -19,6 +19,7 @@ from service_core.plugin import (
     movement,
     standard,
     stitch,
+    told_visits,
     visits,
     without_repeats,
 )
@@ -104,6 +105,19 @@ class History:
         for person, visit in visits(self.everything, self.person):
             found[person].append(visit)
         return found
+
+    def path(self, event: Event) -> list[Visit]:
+        """The touches of an event's person: its own, or those told up to the event where it has none by then."""
+        own = self.visits.get(self.person(event), [])
+        if any(visit.event.timestamp <= event.timestamp for visit in own):
+            return own
+        telling = [e for e in self._telling.get(self.person(event), []) if moment(e) <= moment(event)]
+        return told_visits(telling[-1]) if telling else []
+
+    @cached_property
+    def _telling(self) -> dict[str, list[Event]]:
+        """Events that tell of touches, by person, oldest first."""
+        return _grouped((e for e in self.everything if e.told and not e.is_bot), self.person)
 
     @cached_property
     def conversions(self) -> list[Event]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import groupby
 
-from plugins.events_memory.credit import path
 from plugins.events_memory.history import History
 from plugins.events_memory.rows import first_set, within
 from service_core.plugin import Event, Path, PathPlan, Visit
@@ -30,7 +29,7 @@ def _converted(plan: PathPlan, conversions: list[Event], history: History) -> It
     """One path per conversion that has one; every repeat of a person counts."""
     for event in conversions:
         at = event.timestamp
-        if keys := _keys(plan, path(history, event), at - plan.window, at):
+        if keys := _keys(plan, history.path(event), at - plan.window, at):
             yield keys
 
 

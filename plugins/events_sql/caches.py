@@ -22,9 +22,19 @@ from plugins.events_sql.tables import (
     OWNERS,
     REVOKED,
     SESSIONS,
+    TOLD,
     WEAK_LINKS,
 )
-from service_core.plugin import ADD_TO_CART, CAMPAIGN_COLUMNS, PAGE_VIEWS, PURCHASE, REFUND_EVENTS, UNPAID
+from service_core.plugin import (
+    ADD_TO_CART,
+    CAMPAIGN_COLUMNS,
+    PAGE_VIEWS,
+    PURCHASE,
+    REFUND_EVENTS,
+    SIDES,
+    TOLD_COLUMNS,
+    UNPAID,
+)
 
 _TOUCH: Final = ("attribution_source", "attribution_medium", "channel")
 _SAME: Final = ("session_no", "is_bot")
@@ -197,6 +207,21 @@ def candidates_of(source: sa.FromClause) -> sa.Select[Any]:
     return sa.select(*(touchable.c[column.name] for column in CANDIDATES.columns)).where(kept)
 
 
+def told_of(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """The touches that the clients of a source told (semantics 8.7), in the order of the columns of ``told_touches``."""
+    return sa.union_all(*(_told(source.c, place, side) for place, side in enumerate(SIDES)))
+
+
+def _told(c: Any, place: int, side: str) -> sa.Select[Any]:
+    def value(name: str) -> Expression:
+        return fn.JsonString(c.told, sa.literal(f"{side}_{name}"))
+
+    at = value("timestamp")
+    own = (c.workspace_id, c.visitor_no, c.strong_no, c.timestamp, c.seq, sa.literal(place, sa.BigInteger))
+    columns = (*own, sa.cast(at, sa.DateTime), *map(value, TOLD_COLUMNS), c.country)
+    return sa.select(*columns).where(c.told.is_not(None), sa.not_(c.is_bot), at.is_not(None))
+
+
 def no_longer_first(sessions: sa.Select[Any]) -> sa.Delete:
     """Take away the plain candidates of some sessions that a late event overtook."""
     key = [CANDIDATES.c[name] for name in ("session_no", "timestamp", "seq")]
@@ -221,6 +246,7 @@ def _plain(columns: Any) -> Expression:
 ALL: Final = {
     SESSIONS: sessions_of(EVENTS),
     CANDIDATES: candidates_of(EVENTS),
+    TOLD: told_of(EVENTS),
     WEAK_LINKS: weak_links_of(EVENTS),
     OWNERS: owners_of(links_of(EVENTS, WEAK_LINKS).subquery("links")),
 }

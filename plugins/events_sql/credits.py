@@ -13,6 +13,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.facts import among
 from plugins.events_sql.periods import micros_of
+from plugins.events_sql.reach import reached
 from plugins.events_sql.relations import Rows, between, within
 from plugins.events_sql.stitching import person_of, persons_first_seen
 from plugins.events_sql.touches import COLUMNS, touches
@@ -54,7 +55,7 @@ def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Sub
     unit = _stitched_units(scan, span, rule, used)
     touch = touches(scan, persons=sa.select(unit.c.person_no))
     asked = {name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH)}
-    path = _paths(unit, touch, rule, sorted(asked & set(COLUMNS)))
+    path = _paths(unit, touch, scan, rule, sorted(asked & set(COLUMNS)))
     shared = _split(path, rule, [name for name in _SHARED if name in used])
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
     columns = [shared.c[f"touch_{name}"] for name in sorted(asked & set(COLUMNS))]
@@ -91,29 +92,12 @@ def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) 
     return narrowed.cte("unit")
 
 
-def _paths(unit: sa.CTE, touch: sa.Subquery, rule: Credit, asked: list[str]) -> sa.Subquery:
+def _paths(unit: sa.CTE, touch: sa.CTE, scan: Scan, rule: Credit, asked: list[str]) -> sa.Subquery:
     """The touches in the window of every unit, with their place in the path."""
-    waited = fn.Micros(unit.c.timestamp) - fn.Micros(touch.c.at)
-    window = sa.literal(micros_of(rule.window))
-    joined = unit.join(
-        touch,
-        sa.and_(touch.c.person_no == unit.c.person_no, touch.c.at <= unit.c.timestamp, waited <= window),
-    )
-    every = sa.func.bool_and(touch.c.is_direct).over(partition_by=unit.c.unit)
-    met = (
-        sa.select(
-            unit.c.unit,
-            *(unit.c[name] for name in _SHARED),
-            touch.c.at.label("touch_at"),
-            touch.c.seq.label("touch_seq"),
-            waited.label("waited"),
-            *(touch.c[name].label(f"touch_{name}") for name in asked),
-            sa.or_(sa.not_(touch.c.is_direct), every).label("counts"),
-        )
-        .select_from(joined)
-        .where(unit.c.has_path)
-        .subquery("met")
-    )
+    touched = reached(unit, touch, scan, rule.window, asked, "has_path", *_SHARED)
+    every = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
+    counts = sa.or_(sa.not_(touched.c.is_direct), every).label("counts")
+    met = sa.select(touched, counts).where(touched.c.has_path).subquery("met")
     together: Any = {"partition_by": met.c.unit}
     in_time = (met.c.touch_at, met.c.touch_seq)
     counted = sa.select(

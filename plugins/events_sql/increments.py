@@ -11,7 +11,7 @@ from plugins.events_sql import caches
 from plugins.events_sql import functions as fn
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persons import MATCHED
-from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS, WEAK_LINKS
+from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
 from service_core.plugin import COLUMNS, REPEAT
 
 _INT, _TEXT = sa.BigInteger, sa.Text
@@ -204,6 +204,7 @@ TAKE_BEFORE: Final = sa.delete(SESSIONS).where(sa.exists().where(_same_session(_
 ADD_SESSIONS: Final = into(SESSIONS, caches.merged_sessions(_PARTS, _BEFORE))
 ADD_CANDIDATES: Final = into(META.tables["candidates"], caches.candidates_of(NUMBERED))
 TAKE_CANDIDATES: Final = caches.no_longer_first(sa.select(_NUMBERS.c.session_no))
+ADD_TOLD: Final = into(TOLD, caches.told_of(NUMBERED))
 KEEP_WEAK: Final = caches.weak_links_of(NUMBERED, _IDS)
 ADD_WEAK: Final = into(WEAK_LINKS, sa.select(_WEAK))
 KEEP_RELINKED: Final = _relinked()

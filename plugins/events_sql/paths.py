@@ -9,7 +9,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.periods import micros_of
+from plugins.events_sql.reach import reached
 from plugins.events_sql.relations import between, conversions
 from plugins.events_sql.rows import naive
 from plugins.events_sql.stitching import person_of
@@ -48,26 +48,22 @@ def _conversions(plan: PathPlan) -> sa.CTE:
     where = between(table.c.timestamp, plan.scan.span)
     if plan.event_names is not None:
         where.append(among(table.c.event_name, plan.event_names))
-    columns = (table.c.seq.label("unit"), table.c.timestamp, person_no.label("person_no"))
+    columns = (table.c.seq.label("unit"), table.c.seq, table.c.timestamp, person_no.label("person_no"))
     return sa.select(*columns).select_from(source).where(*where).cte("converting")
 
 
-def _key(plan: PathPlan, touch: sa.Subquery) -> Expression:
-    parts = [[touch.c[name] for name in column.split("|")] for column in plan.key]
+def _key(plan: PathPlan, touch: Any, prefix: str = "") -> Expression:
+    parts = [[touch.c[prefix + name] for name in column.split("|")] for column in plan.key]
     texts = [names[0] if len(names) == 1 else sa.func.coalesce(*names) for names in parts]
     return fn.Row(*texts).label("key")
 
 
 def _per_conversion(plan: PathPlan, converting: sa.CTE) -> sa.Subquery:
     touch = touches(plan.scan, persons=sa.select(converting.c.person_no))
-    waited = fn.Micros(converting.c.timestamp) - fn.Micros(touch.c.at)
-    met = sa.and_(
-        touch.c.person_no == converting.c.person_no,
-        touch.c.at <= converting.c.timestamp,
-        waited <= sa.literal(micros_of(plan.window)),
-    )
-    columns = (converting.c.unit, touch.c.at, touch.c.seq, _key(plan, touch))
-    return sa.select(*columns).select_from(converting.join(touch, met)).subquery("of_unit")
+    asked = dict.fromkeys(name for column in plan.key for name in column.split("|"))
+    met = reached(converting, touch, plan.scan, plan.window, asked)
+    columns = (met.c.unit, met.c.touch_at.label("at"), met.c.touch_seq.label("seq"))
+    return sa.select(*columns, _key(plan, met, "touch_")).subquery("of_unit")
 
 
 def _per_person(plan: PathPlan, converting: sa.CTE) -> sa.Subquery:

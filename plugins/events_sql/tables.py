@@ -4,7 +4,7 @@
 rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
 (``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
 apart), ``candidates`` the events that may make a touch, ``weak_links`` the links of weak ids beside the
-visitor's own, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are
+visitor's own, ``told_touches`` the touches that clients told, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are
 part of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
 """
 
@@ -16,7 +16,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS
+from service_core.plugin import CAMPAIGN_COLUMNS, COLUMNS, TOLD_COLUMNS
 
 
 class Json(sa.Text):
@@ -126,6 +126,20 @@ CANDIDATES: Final = sa.Table(
     sa.Column("seq", sa.BigInteger),
     *(sa.Column(name, sql_type(_DECLARED[name])) for name in TOUCH_COLUMNS),
 )
+
+TOLD: Final = sa.Table(
+    "told_touches",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("timestamp", sa.DateTime),
+    sa.Column("seq", sa.BigInteger),
+    sa.Column("place", sa.BigInteger),
+    sa.Column("touched_at", sa.DateTime),
+    *(sa.Column(name, sql_type(_DECLARED[name])) for name in (*TOLD_COLUMNS, "country")),
+)
+"""Touches that clients told: ``timestamp`` and ``seq`` of the event that tells, ``touched_at`` of the touch."""
 
 WEAK_LINKS: Final = sa.Table(
     "weak_links",

@@ -12,19 +12,19 @@ from service_core.plugin import CAMPAIGN_COLUMNS, Scan
 
 DIRECT: Final = "direct"
 _DIRECT: Final = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": DIRECT}
-_CLASSIFIED: Final = {"attribution_source": "source", "attribution_medium": "medium", "channel": "channel"}
+CLASSIFIED: Final = {"attribution_source": "source", "attribution_medium": "medium", "channel": "channel"}
+"""Columns of the classification, and what each side's name of them ends in."""
+
 _SAME: Final = (
     *("channel", "attribution_source", "attribution_medium"),
     *("utm_campaign", "utm_content", "utm_term", "click_id", "lyr"),
 )
 _OF_EVENT: Final = ("referrer", "referrer_host", "landing_page", "country")
-COLUMNS: Final = (*_CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
+COLUMNS: Final = (*CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 """Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def touches(
-    scan: Scan, near: sa.TableClause | None = None, persons: sa.Select[Any] | None = None
-) -> sa.Subquery:
+def touches(scan: Scan, near: sa.TableClause | None = None, persons: sa.Select[Any] | None = None) -> sa.CTE:
     """Every touch of a workspace with its person.
 
     Args:
@@ -47,7 +47,7 @@ def touches(
     changes = sa.select(*(column for column in compared.c if column.name != "differs")).where(
         compared.c.differs
     )
-    return sa.union_all(only, changes).subquery("touches")
+    return sa.union_all(only, changes).cte("touches")
 
 
 def _classified(told: sa.CTE) -> sa.Subquery:
@@ -106,7 +106,7 @@ def _values(columns: Any) -> list[Expression]:
             (referral, columns[f"referral_{side}"]),
             else_=sa.literal(_DIRECT[column]),
         ).label(column)
-        for column, side in _CLASSIFIED.items()
+        for column, side in CLASSIFIED.items()
     ]
     sent = [sa.case((own, columns[column])).label(column) for column in CAMPAIGN_COLUMNS]
     return [*classified, *sent, *(columns[column] for column in _OF_EVENT)]

@@ -58,6 +58,7 @@ def _follow(writer: Reader) -> None:
     writer.rows(step.ADD_SESSIONS)
     writer.rows(step.ADD_CANDIDATES)
     writer.rows(step.TAKE_CANDIDATES)
+    writer.rows(step.ADD_TOLD)
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
     writer.keep("relinked", step.KEEP_RELINKED)

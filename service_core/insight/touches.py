@@ -9,16 +9,21 @@ Candidates are events that are ``touchable`` and no bots, in order of (timestamp
   a direct one, only as the first candidate of its session.
 - A later candidate of a session is a touch when it differs from the session's latest touch in
   channel, source, medium, campaign, content, term, click id or link tag.
+
+A person without a touch of its own up to a conversion has those its client told (8.7). Of the person's
+events up to the conversion, itself among them, the latest that tells any gives its first and its last
+touch; they count in the window like others, and for conversions only.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, Final
 
 from service_core.insight.orders import moment
 from service_core.insight.ports import Touch
-from service_core.intake.model import CAMPAIGN_COLUMNS, Event
+from service_core.intake.model import CAMPAIGN_COLUMNS, SIDES, TOLD_COLUMNS, Event
 
 DIRECT: Final = "direct"
 _DIRECT: Final = {"attribution_source": "(direct)", "attribution_medium": "(none)", "channel": DIRECT}
@@ -110,6 +115,18 @@ def visits(events: Iterable[Event], person: Callable[[Event], str]) -> Iterator[
         if visit and (same := tuple(visit.value(column) for column in _SAME)) != latest:
             sessions[session] = same
             yield who, visit
+
+
+def told_visits(event: Event) -> list[Visit]:
+    """The touches an event tells of, oldest first."""
+    told = event.told or {}
+    found = []
+    for side in SIDES:
+        if at := told.get(f"{side}_timestamp"):
+            columns: dict[str, Any] = {name: told.get(f"{side}_{name}") for name in TOLD_COLUMNS}
+            when = datetime.fromisoformat(at).replace(tzinfo=UTC)
+            found.append(Visit(replace(event, timestamp=when, **columns), By.OWN))
+    return sorted(found, key=lambda visit: visit.event.timestamp)
 
 
 def _visit(event: Event, *, carried: bool, first: bool) -> Visit | None:

@@ -6,7 +6,10 @@ from typing import Any, Final
 from service_core.intake.addresses import without
 from service_core.intake.campaign import PERSONAL
 
-_ADDRESSES: Final = ("url", "referrer", "install_referrer_url")
+_ADDRESSES: Final = frozenset({"url", "referrer", "install_referrer_url"})
+_OF_TOUCHES: Final = ("first_touch_", "last_touch_")
+_PERSONAL_OF_TOUCHES: Final = PERSONAL | {"click_id", "click_id_type"}
+_ADDRESSES_OF_TOUCHES: Final = _ADDRESSES | {"landing_page"}
 
 
 def is_denied(properties: Mapping[str, Any]) -> bool:
@@ -15,12 +18,22 @@ def is_denied(properties: Mapping[str, Any]) -> bool:
 
 
 def impersonal(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties without ids of clicks and browsers, in their page addresses too."""
-    kept = {name: value for name, value in properties.items() if name not in PERSONAL}
-    for name in _ADDRESSES:
-        if isinstance(address := kept.get(name), str):
-            kept[name] = impersonal_address(address)
+    """Properties without ids of clicks and browsers, in page addresses and in touches that are told too."""
+    kept: dict[str, Any] = {}
+    for name, value in properties.items():
+        plain = _of_touch(name)
+        personal, addresses = (
+            (PERSONAL, _ADDRESSES) if plain is None else (_PERSONAL_OF_TOUCHES, _ADDRESSES_OF_TOUCHES)
+        )
+        if (plain or name) not in personal:
+            is_address = (plain or name) in addresses and isinstance(value, str)
+            kept[name] = impersonal_address(value) if is_address else value
     return kept
+
+
+def _of_touch(name: str) -> str | None:
+    """The name of a value of a first or last touch; None for any other property."""
+    return next((name.removeprefix(start) for start in _OF_TOUCHES if name.startswith(start)), None)
 
 
 def impersonal_address(address: str) -> str:

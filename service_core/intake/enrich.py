@@ -22,6 +22,7 @@ from service_core.intake.model import PAGE_VIEWS, Arrival, Event, Queued
 from service_core.intake.page import Page, read_page
 from service_core.intake.ports import Devices, Geo, SessionState
 from service_core.intake.rules import RULES_VERSION
+from service_core.intake.told import told_columns
 from service_core.intake.transport import API, BROWSER, MOBILE_APP, WEB, AgentTokens, end_user_address
 
 _TOUCHING: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
@@ -112,6 +113,7 @@ class Enricher:
             is_test=sent.get("test") is True,
             event_data=_event_data(fields, denied=denied),
             ip=None if denied else address,
+            told=told_columns(sent, fields.timestamp, workspace, self._classifier, denied=denied),
             touchable=not is_bot and (fields.name in _TOUCHING or not brought.empty),
             interactive=sent.get("interactive") is not False and not _is_system(fields.name),
             rules_version=RULES_VERSION,

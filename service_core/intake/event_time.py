@@ -8,7 +8,9 @@ NONE: Final = "none"
 CLAMPED: Final = "clamped"
 REPLACED: Final = "replaced"
 
-_EARLIEST: Final = datetime(2020, 1, 1, tzinfo=UTC)
+EARLIEST: Final = datetime(2020, 1, 1, tzinfo=UTC)
+"""No event is older (semantics 3)."""
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS_FROM: Final = 1e11
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
@@ -24,7 +26,7 @@ def event_time(sent: object, received_at: datetime) -> tuple[datetime, str]:
     if sent is None or sent == "":
         return received_at, NONE
     instant = instant_of(sent)
-    if instant is None or instant < _EARLIEST:
+    if instant is None or instant < EARLIEST:
         return received_at, REPLACED
     if instant > received_at:
         return received_at, CLAMPED

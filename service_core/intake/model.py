@@ -81,6 +81,9 @@ class Event:
         new id, and ``event_data["previous_id"]`` is the strong id that is joined to it.
     ``sent_visitor_id``
         the ``visitor_id`` sent beside an ``anonymous_id``, which is the device key then.
+    ``told``
+        the first and the last touch as the client told them (`told.told_columns`): columns of the
+        touch as text, each name behind ``first_`` or ``last_``; two equal ones are told as the first.
     ``touchable``
         whether the event may make a touch (semantics 8.1).
     ``own_source``, ``own_medium``, ``own_channel``
@@ -165,6 +168,7 @@ class Event:
     ip: str | None = None
     strong_id: str | None = None
     sent_visitor_id: str | None = None
+    told: Mapping[str, str] | None = None
     touchable: bool = False
     own_source: str | None = None
     own_medium: str | None = None
@@ -203,6 +207,16 @@ CAMPAIGN_COLUMNS: Final = (
     "lyr",
 )
 """The values that make an event a campaign visit; all equal to the latest ones = carried (semantics 8.2)."""
+
+SIDES: Final = ("first", "last")
+"""The touches that a client may tell of, in order (semantics 8.7)."""
+
+TOLD_COLUMNS: Final = (
+    *("own_source", "own_medium", "own_channel"),
+    *CAMPAIGN_COLUMNS,
+    *("referrer", "referrer_host", "landing_page"),
+)
+"""What is known of a touch that was told, beside its ``timestamp``."""
 
 PAGE_VIEWS: Final = frozenset({"pageview", "page_view", "$pageview"})
 """One event everywhere; rows keep the name sent (semantics 2.2)."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from service_core.kernel.ranges import Span
 from service_core.testing.story import Story, campaign, instant, referral
+from service_core.testing.story import told as told_of
 
 DAYS: Final = 9
 """How long a world lasts."""
@@ -120,6 +121,7 @@ def _happen(random: Random, told: World) -> None:
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,
         "source": random.choice(("browser", "web", "api", "stripe")),
+        "told": _told(random, at),
         **_who(random),
         **_what(random),
     }
@@ -135,6 +137,21 @@ def _who(random: Random) -> dict[str, Any]:
         "distinct_id": random.choice((*VISITORS, "D1")) if random.random() < 0.15 else None,
         "external_ids": {"crm": random.choice("xy")} if random.random() < 0.05 else None,
     }
+
+
+def _told(random: Random, at: datetime) -> dict[str, str] | None:
+    """Where the client says its visitor came from: rarely, and then with one touch or two."""
+    if random.random() > 0.15:
+        return None
+    first, last = (at - timedelta(hours=random.choice((0, 1, 30, 100))) for _ in range(2))
+    direct = told_of("last", last, "(direct)", "(none)", "direct")
+    return random.choice(
+        (
+            told_of("first", first, "bing", "cpc", "paid_search"),
+            told_of("last", last, "news", "email", "email"),
+            told_of("first", first, "bing", "cpc", "paid_search") | direct,
+        )
+    )
 
 
 def _brought(random: Random) -> Mapping[str, Any]:

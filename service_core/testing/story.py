@@ -51,6 +51,21 @@ def own(source: str, medium: str, channel: str) -> dict[str, Any]:
     return _classified("own", source, medium, channel) | shown
 
 
+def told(side: str, at: str | datetime, source: str, medium: str, channel: str) -> dict[str, str]:
+    """One side of `Event.told`: a first or last touch with UTM values."""
+    when = instant(at) if isinstance(at, str) else at
+    columns = {
+        "timestamp": when.replace(tzinfo=None).isoformat(" ", "microseconds"),
+        **{
+            f"own_{name}": value
+            for name, value in (("source", source), ("medium", medium), ("channel", channel))
+        },
+        "utm_source": source,
+        "utm_medium": medium,
+    }
+    return {f"{side}_{name}": value for name, value in columns.items()}
+
+
 def _classified(side: str, source: str, medium: str, channel: str) -> dict[str, Any]:
     return {f"{side}_source": source, f"{side}_medium": medium, f"{side}_channel": channel}
 

@@ -26,7 +26,7 @@ from service_core.testing.generated import world
 from service_core.testing.postgres_server import PostgresServer, fresh_database
 from service_core.testing.story import Story, days
 
-CACHES = ("sessions", "candidates", "weak_links", "owners", "persons")
+CACHES = ("sessions", "candidates", "told_touches", "weak_links", "owners", "persons")
 SPAN = days("2026-01-01", "2026-12-31")
 
 

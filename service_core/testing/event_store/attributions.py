@@ -12,7 +12,7 @@ from service_core.testing.event_store.kit import (
     Store,
     split_by,
 )
-from service_core.testing.story import Story, campaign, days, referral
+from service_core.testing.story import Story, campaign, days, referral, told
 
 SPAN = days("2026-03-01", "2026-03-31")
 MONTH = timedelta(days=30)
@@ -227,6 +227,60 @@ class Attributions(Kit):
         assert found == {"signup": 1_000_000}
         orders = Leaf(Relation.CREDITS, "is_order")
         assert await split_by(store, story.scan(SPAN), orders, SOURCE, credit=LAST) == {"google": 1}
+
+    async def test_touches_that_were_told_count_where_a_person_has_none_of_its_own(
+        self, store: Store, story: Story
+    ) -> None:
+        first = told("first", "2026-03-01", "bing", "cpc", "paid_search")
+        last = told("last", "2026-03-05", "news", "email", "email")
+        story.happens("purchase", at="2026-03-09", visitor="A1", revenue=1001, told=first | last)
+        await store.append(story.events)
+        scan = story.scan(SPAN)
+        for rule, credit, money in (
+            (EVEN, {"bing": 500_000, "news": 500_000}, {"bing": 501, "news": 500}),
+            (LAST, {"news": 1_000_000}, {"news": 1001}),
+            (Credit(Weighting.LAST, timedelta(days=3)), {None: 1_000_000}, {None: 1001}),
+            (Credit(Weighting.FIRST, timedelta(days=4)), {"news": 1_000_000}, {"news": 1001}),
+        ):
+            assert await split_by(store, scan, CREDITED, SOURCE, credit=rule) == credit, rule
+            assert await split_by(store, scan, CREDITED_MONEY, SOURCE, credit=rule) == money, rule
+        assert await store.touches(scan, "v:A1") == []
+        (path,) = await store.paths(PathPlan(scan, MONTH, ("channel",)))
+        assert (path.keys, path.converted, path.unconverted) == ((("paid_search",), ("email",)), 1, 0)
+
+    async def test_a_touch_of_ones_own_before_a_conversion_beats_what_is_told(
+        self, store: Store, story: Story
+    ) -> None:
+        said = told("first", "2026-03-01", "bing", "cpc", "paid_search")
+        story.happens("signup", at="2026-03-02", visitor="A1", told=said)
+        self.visit(story, ("2026-03-02T01:00", {}))
+        story.happens("signup", at="2026-03-02T01:00", visitor="A1", told=said)
+        self.visit(story, ("2026-01-01", GOOGLE), visitor="old")
+        story.happens("signup", at="2026-03-02", visitor="old", told=said)
+        await store.append(story.events)
+        found = await split_by(store, story.scan(SPAN), CREDITED, SOURCE, credit=LAST)
+        assert found == {"bing": 1_000_000, "(direct)": 1_000_000, None: 1_000_000}
+
+    async def test_the_latest_event_up_to_the_conversion_tells_for_the_person(
+        self, store: Store, story: Story
+    ) -> None:
+        for day, source in ((2, "bing"), (4, "news"), (8, "later")):
+            said = told("last", "2026-03-01", source, "cpc", "paid_search")
+            story.happens("scroll", at=f"2026-03-0{day}", visitor=f"A{day}", strong_id="U1", told=said)
+        said = told("last", "2026-03-01", "bot", "cpc", "paid_search")
+        story.happens("scroll", at="2026-03-05", visitor="A5", strong_id="U1", told=said, is_bot=True)
+        story.happens("purchase", at="2026-03-06", visitor="A6", strong_id="U1", order_id="O1", revenue=90)
+        story.happens("refund", at="2026-03-09", visitor="A9", order_id="O1", revenue=-90)
+        await store.append(story.events)
+        scan = story.scan(SPAN)
+        assert await split_by(store, scan, CREDITED, SOURCE, credit=LAST) == {"news": 1_000_000}
+        assert await split_by(store, scan, CREDITED_REFUNDS, SOURCE, credit=LAST) == {"news": 90}
+
+    async def test_what_is_told_makes_no_path_without_a_conversion(self, store: Store, story: Story) -> None:
+        said = told("first", "2026-03-01", "bing", "cpc", "paid_search")
+        story.happens("scroll", at="2026-03-02", visitor="A1", told=said)
+        await store.append(story.events)
+        assert await store.paths(PathPlan(story.scan(SPAN), MONTH, ("channel",))) == []
 
     async def test_paths_count_conversions_and_the_persons_without_one(
         self, store: Store, story: Story

@@ -31,6 +31,7 @@ _INDEXES: Final = {
     "candidates_of_session": "candidates (session_no)",
     "candidates_of_visitor": "candidates (visitor_no)",
     "ids_by_number": "ids (no)",
+    "told_of_workspace": "told_touches (workspace_id)",
     "weak_links_of_visitor": "weak_links (visitor_no)",
     "weak_links_of_event": "weak_links (workspace_id, event_id)",
     "owners_of_visitor": "owners (visitor_no)",
