@@ -143,9 +143,14 @@ from service_core.insight.orders import moment as moment
 from service_core.insight.orders import movement as movement
 from service_core.insight.orders import provider as provider
 from service_core.insight.orders import without_repeats as without_repeats
+from service_core.insight.people.ports import Converted as Converted
+from service_core.insight.people.ports import Journey as Journey
+from service_core.insight.people.ports import JourneyPlan as JourneyPlan
+from service_core.insight.people.ports import PersonSession as PersonSession
 from service_core.insight.people.traits import IDENTIFY as IDENTIFY
 from service_core.insight.people.traits import text_trait as text_trait
 from service_core.insight.people.traits import traits as traits
+from service_core.insight.ports import MOST_OF_A_PERSON as MOST_OF_A_PERSON
 from service_core.insight.ports import Aggregate as Aggregate
 from service_core.insight.ports import Aggregates as Aggregates
 from service_core.insight.ports import Batch as Batch

@@ -23,6 +23,7 @@ from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
+from service_core.insight.people.ports import Journeys
 from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
 from service_core.intake.ports import (
     Devices,
@@ -69,7 +70,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "limits": (RateLimiter,),
     "queue": (IngestQueue, Quarantine),
     "edge": (EdgeMemory,),
-    "events": (EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams),
+    "events": (EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams),
     "jobs": (JobQueue,),
     "sink": (ExportSink,),
     "geo": (Geo,),
@@ -82,7 +83,9 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
 """Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
 
 
-class EventDatabase(EventStore, Aggregates, EventLog, People, Cohorts, Funnels, Paths, Streams, Protocol):
+class EventDatabase(
+    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams, Protocol
+):
     """Everything an adapter of the port ``events`` implements."""
 
 

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from plugins.events_memory import cohorts, funnel, grid, log, paths, people, streams
+from plugins.events_memory import cohorts, funnel, grid, journey, log, paths, people, streams
 from plugins.events_memory.history import History
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
+    MOST_OF_A_PERSON,
     Aggregate,
     Batch,
     CohortPlan,
@@ -22,6 +23,8 @@ from service_core.plugin import (
     FunnelPlan,
     FunnelTable,
     Grid,
+    Journey,
+    JourneyPlan,
     LiveVisitor,
     Path,
     PathPlan,
@@ -114,13 +117,17 @@ class MemoryEvents:
         """Ids and traits of a person."""
         return people.profile(person, self._lasting(workspace_id))
 
-    async def history(self, scan: Scan, person: str) -> list[Event]:
-        """Every event of a person in the span."""
-        return people.events_of(person, scan, self._history(scan))
+    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+        """The latest events of a person in the span."""
+        return people.events_of(person, scan, self._history(scan))[-limit:]
 
-    async def touches(self, scan: Scan, person: str) -> list[Touch]:
-        """The person's touches in the span."""
-        return people.touches(person, scan, self._history(scan))
+    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+        """The person's latest touches in the span."""
+        return people.touches(person, scan, self._history(scan))[-limit:]
+
+    async def journey(self, plan: JourneyPlan) -> Journey:
+        """Sessions and conversions of a person."""
+        return journey.journey(plan, self._history(plan.scan))
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""

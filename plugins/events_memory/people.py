@@ -9,6 +9,7 @@ from plugins.events_memory.rows import sees, within
 from service_core.plugin import (
     CHARGE,
     IDENTIFY,
+    MOST_OF_A_PERSON,
     PAGE_VIEWS,
     Event,
     PeoplePage,
@@ -108,9 +109,10 @@ def resolve(any_id: str, history: History) -> str | None:
 def profile(person: str, history: History) -> Profile:
     """Ids and traits of a person over all time."""
     ever = history.persons.get(person, [])
+    anonymous = {event.anonymous_id for event in ever if event.anonymous_id}
     external = chain.from_iterable((event.external_ids or {}).items() for event in ever)
     return Profile(
-        anonymous_ids=tuple(sorted({event.anonymous_id for event in ever if event.anonymous_id})),
+        anonymous_ids=tuple(sorted(anonymous)[:MOST_OF_A_PERSON]),
         external_ids=dict(external),
         traits=_traits(ever),
     )

@@ -10,9 +10,11 @@ from plugins.events_sql.aggregate import aggregate
 from plugins.events_sql.cohorts import cohorts
 from plugins.events_sql.engine import Backend, Engine
 from plugins.events_sql.funnel import funnel
+from plugins.events_sql.journey import journey
 from plugins.events_sql.paths import paths
 from plugins.events_sql.people import people
 from service_core.plugin import (
+    MOST_OF_A_PERSON,
     Aggregate,
     Batch,
     CohortPlan,
@@ -24,6 +26,8 @@ from service_core.plugin import (
     FunnelPlan,
     FunnelTable,
     Grid,
+    Journey,
+    JourneyPlan,
     LiveVisitor,
     Path,
     PathPlan,
@@ -117,13 +121,17 @@ class SqlEvents:
         """Ids and traits of a person."""
         return await self._engine.read(lambda reader: persona.profile(workspace_id, person, reader))
 
-    async def history(self, scan: Scan, person: str) -> list[Event]:
-        """Every event of a person in the span."""
-        return await self._engine.read(lambda reader: persona.history(scan, person, reader))
+    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+        """The latest events of a person in the span."""
+        return await self._engine.read(lambda reader: persona.history(scan, person, limit, reader))
 
-    async def touches(self, scan: Scan, person: str) -> list[Touch]:
-        """The person's touches in the span."""
-        return await self._engine.read(lambda reader: persona.person_touches(scan, person, reader))
+    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+        """The person's latest touches in the span."""
+        return await self._engine.read(lambda reader: persona.person_touches(scan, person, limit, reader))
+
+    async def journey(self, plan: JourneyPlan) -> Journey:
+        """Sessions and conversions of a person."""
+        return await self._engine.read(lambda reader: journey(plan, reader))
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""

@@ -6,14 +6,15 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
+from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
-from plugins.events_sql.log import ROW
+from plugins.events_sql.log import NEWEST, ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
 from plugins.events_sql.tables import END, EVENTS, IDS, OWNERS, PERSONS
 from plugins.events_sql.touches import COLUMNS, touches
-from service_core.plugin import IDENTIFY, ConversionSet, Event, Profile, Scan, Touch, traits
+from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
 
 
 def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
@@ -75,29 +76,30 @@ def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:
     return found[0][0] if found else None
 
 
-def _own(scan: Scan, person: str, reader: Reader) -> tuple[Any, list[Any]] | None:
-    """The events of a person that a scan sees: where from, and under which conditions."""
+def own_events(scan: Scan, person: str, reader: Reader) -> tuple[int, Any, list[Any]] | None:
+    """The number of a person, and the events that a scan sees: where from, and under which conditions."""
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return None
     keep_theirs(scan.workspace_id, sa.select(sa.literal(number)), reader)
     rows = EventRows(scan, scan.span)
     met = [rows.met(predicate) for predicate in scan.filters]
-    return rows, [*rows.where, *met, of(THEIRS, EVENTS.c.visitor_no), rows.person_no() == number]
+    where = [*rows.where, *met, of(THEIRS, EVENTS.c.visitor_no), rows.person_no() == number]
+    return number, rows, where
 
 
-def history(scan: Scan, person: str, reader: Reader) -> list[Event]:
-    """Every event of a person in the span, oldest first."""
-    own = _own(scan, person, reader)
+def history(scan: Scan, person: str, limit: int, reader: Reader) -> list[Event]:
+    """The latest events of a person in the span, oldest first."""
+    own = own_events(scan, person, reader)
     if own is None:
         return []
-    rows, where = own
-    statement = sa.select(*ROW).select_from(rows.source).where(*where)
-    return [event(row) for row in reader.rows(statement.order_by(EVENTS.c.timestamp, EVENTS.c.seq))]
+    _, rows, where = own
+    statement = sa.select(*ROW).select_from(rows.source).where(*where).order_by(*NEWEST).limit(limit)
+    return [event(row) for row in reader.rows(statement)][::-1]
 
 
-def person_touches(scan: Scan, person: str, reader: Reader) -> list[Touch]:
-    """The person's touches in the span, oldest first."""
+def person_touches(scan: Scan, person: str, limit: int, reader: Reader) -> list[Touch]:
+    """The person's latest touches in the span, oldest first."""
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return []
@@ -106,46 +108,57 @@ def person_touches(scan: Scan, person: str, reader: Reader) -> list[Touch]:
     touch = touches(scan, NEAR)
     columns = [touch.c[name] for name in ("at", *COLUMNS)]
     own = sa.select(*columns).where(touch.c.person_no == number, *between(touch.c.at, scan.span))
-    return [shown_touch(row) for row in reader.rows(own.order_by(touch.c.at, touch.c.seq))]
+    latest = own.order_by(touch.c.at.desc(), touch.c.seq.desc()).limit(limit)
+    return [shown_touch(row) for row in reader.rows(latest)][::-1]
 
 
 def profile(workspace_id: UUID, person: str, reader: Reader) -> Profile:
     """Ids and traits of a person over all time."""
-    own = _own(_lasting(workspace_id), person, reader)
+    own = own_events(_lasting(workspace_id), person, reader)
     if own is None:
         return Profile((), {}, {})
-    rows, where = own
+    _, rows, where = own
     c = EVENTS.c
-    identify = sa.case((c.event_name == IDENTIFY, c.event_data))
-    told = sa.or_(c.anonymous_id.is_not(None), c.external_ids.is_not(None), identify.is_not(None))
-    statement = (
-        sa.select(c.anonymous_id, c.external_ids, identify).select_from(rows.source).where(*where, told)
-    )
-    found = reader.rows(statement.order_by(c.timestamp, c.seq))
+
+    def said(column: Any, *of: Expression) -> list[Any]:
+        """The latest different values of a column, oldest first."""
+        last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
+        different = sa.select(column, last).select_from(rows.source).where(*where, column.is_not(None), *of)
+        latest = different.group_by(column).order_by(sa.desc("last")).limit(MOST_OF_A_PERSON)
+        return [loads(row[0]) for row in reader.rows(latest)][::-1]
+
+    anonymous = sa.select(c.anonymous_id).select_from(rows.source).where(*where, c.anonymous_id != "")
+    anonymous = anonymous.distinct().order_by(c.anonymous_id).limit(MOST_OF_A_PERSON)
     external: dict[str, str] = {}
-    for _, ids, _ in found:
-        external |= loads(ids) if ids else {}
+    for ids in said(c.external_ids):
+        external |= ids
     return Profile(
-        anonymous_ids=tuple(sorted({row[0] for row in found if row[0]})),
+        anonymous_ids=tuple(row[0] for row in reader.rows(anonymous)),
         external_ids=external,
-        traits=traits(loads(row[2]) for row in found if row[2] is not None),
+        traits=traits(said(c.event_data, c.event_name == IDENTIFY)),
     )
 
 
 def said(scan: Scan) -> sa.Select[Any]:
-    """What the persons of a page said of themselves, oldest first; one row each."""
+    """The latest different things that the persons of a page said of themselves, oldest first; one row each."""
     shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scan, all_time())
     number = rows.person_no()
     c = EVENTS.c
-    told = fn.InOrder(c.event_data, c.timestamp, c.seq)
-    statement = sa.select(shown.c.person_no, told)
-    source = rows.source.join(shown, shown.c.person_no == number)
-    return (
-        statement.select_from(source)
+    last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
+    different = (
+        sa.select(shown.c.person_no, c.event_data, last)
+        .select_from(rows.source.join(shown, shown.c.person_no == number))
         .where(*rows.where, of(THEIRS, c.visitor_no), c.event_name == IDENTIFY)
-        .group_by(shown.c.person_no)
+        .group_by(shown.c.person_no, c.event_data)
+        .subquery("different")
     )
+    d = different.c
+    place = sa.func.row_number().over(partition_by=d.person_no, order_by=d.last.desc()).label("place")
+    latest = sa.select(different, place).subquery("latest")
+    told = fn.InOrder(latest.c.event_data, latest.c.last, latest.c.place)
+    kept = sa.select(latest.c.person_no, told).where(latest.c.place <= MOST_OF_A_PERSON)
+    return kept.group_by(latest.c.person_no)
 
 
 def shown_touch(row: tuple[Any, ...]) -> Touch:

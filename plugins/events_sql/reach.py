@@ -86,8 +86,8 @@ def _told(unit: sa.CTE, touch: sa.CTE, scan: Scan, asked: list[str]) -> sa.Subqu
 def _said(scan: Scan, asked: list[str]) -> sa.CTE:
     """What was told in a workspace, with the person it is about."""
     source, person_no = person_of(TOLD, scan)
-    values = {name: TOLD.c[f"own_{side}"] for name, side in CLASSIFIED.items()}
-    columns = [values.get(name, TOLD.c.get(name)).label(name) for name in dict.fromkeys(("channel", *asked))]
+    kept = {name: f"own_{side}" for name, side in CLASSIFIED.items()}
+    columns = [TOLD.c[kept.get(name, name)].label(name) for name in dict.fromkeys(("channel", *asked))]
     place = (TOLD.c.seq * 2 + TOLD.c.place).label("place_seq")
     own = (TOLD.c.timestamp, TOLD.c.seq, TOLD.c.touched_at.label("at"), place)
     found = sa.select(person_no.label("person_no"), *own, *columns).select_from(source)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from service_core.insight.measures import Leaf, Measure, Predicate
@@ -321,11 +321,19 @@ class PeoplePage:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a person over all time; ``traits`` by the rule of `people.traits`."""
+    """What is known of a person over all time; ``traits`` by the rule of `people.traits`.
+
+    At most `MOST_OF_A_PERSON` anonymous ids are told, the first by code point; external ids and traits
+    are those of the latest as many different ones that were said.
+    """
 
     anonymous_ids: tuple[str, ...]
     external_ids: Mapping[str, str]
     traits: Mapping[str, Any]
+
+
+MOST_OF_A_PERSON: Final = 1000
+"""Events, touches and ids that are told of one person at once; a shared id may have millions."""
 
 
 class People(Protocol):
@@ -340,11 +348,11 @@ class People(Protocol):
     async def profile(self, workspace_id: UUID, person: str) -> Profile:
         """Ids and traits of a person (semantics 5.4, 5.6)."""
 
-    async def history(self, scan: Scan, person: str) -> list[Event]:
-        """Every event of a person in the span, oldest first."""
+    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+        """The latest events of a person in the span, oldest first."""
 
-    async def touches(self, scan: Scan, person: str) -> list[Touch]:
-        """The person's touches in the span, oldest first."""
+    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+        """The person's latest touches in the span, oldest first."""
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity link an event made; the earlier state returns (semantics 5.9)."""

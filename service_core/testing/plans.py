@@ -24,6 +24,7 @@ from service_core.insight.measures import (
     distinct,
     total,
 )
+from service_core.insight.people.ports import JourneyPlan
 from service_core.insight.ports import (
     Aggregate,
     Credit,
@@ -167,6 +168,12 @@ def people(random: Random, world: World) -> PeoplePage:
         utm_source=random.choice((None, "google")) if rarely else None,
         country=random.choice((None, "DE")) if rarely else None,
     )
+
+
+def journey(random: Random, world: World, person: str) -> JourneyPlan:
+    """What a person did, all of it or the newest."""
+    window = timedelta(days=random.choice((1, 4, 30)))
+    return JourneyPlan(scan(random, world), person, window, random.choice((1, 2, 200)))
 
 
 def page(random: Random, world: World) -> EventPage:

@@ -1,23 +1,19 @@
-"""What a person did: sessions and conversions from their events (contract 3.9)."""
+"""What a person did, as answers show it: sessions, and conversions with the touches before (contract 3.9)."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from service_core.insight.attribution.model import Attribution
 from service_core.insight.attribution.weigh import MILLION, Step, weigh
-from service_core.insight.conversions import converts, standard
-from service_core.insight.orders import CHARGE, movement, without_repeats
-from service_core.insight.ports import ConversionSet, Credit, Touch
+from service_core.insight.people.ports import Converted, PersonSession
+from service_core.insight.ports import Credit
 from service_core.insight.rounding import money, seconds
-from service_core.intake.model import PAGE_VIEWS, Event
 from service_core.kernel.money import split
 from service_core.kernel.params import Answer
 
 MOST: Final = 200
-"""Sessions, and conversions, of one answer."""
+"""Sessions, conversions, and touches of one conversion, of one answer."""
 
 _DIRECT: Final = "direct"
 
@@ -90,40 +86,19 @@ class ConversionAnswer(Answer):
     postbacks: list[PostbackAnswer]
 
 
-def sessions(events: Sequence[Event], currency: str) -> list[SessionAnswer]:
-    """The sessions of a person, newest first.
-
-    Args:
-        events: oldest first.
-        currency: of the money shown; a session with money in another one shows none.
-    """
-    found: dict[tuple[str, str], list[Event]] = defaultdict(list)
-    for event in events:
-        found[event.visitor_id, event.session_id].append(event)
-    paid = {event.seq for event in _charges(events)}
-    newest = sorted(found.values(), key=lambda session: session[0].timestamp, reverse=True)
-    return [_session(session, paid, currency) for session in newest[:MOST]]
-
-
-def _charges(events: Iterable[Event]) -> list[Event]:
-    return without_repeats((e for e in events if movement(e) == CHARGE), lambda e: e.order_id)
-
-
-def _session(events: Sequence[Event], paid: set[int], currency: str) -> SessionAnswer:
-    first, last = events[0], events[-1]
-    pages = [event for event in events if event.event_name in PAGE_VIEWS]
-    charges = [event for event in events if event.seq in paid]
-    foreign = any(event.currency != currency for event in charges if event.revenue)
+def session_of(told: PersonSession, currency: str) -> SessionAnswer:
+    """A session as an answer shows it; one with money in another currency shows none."""
+    first = told.first
     return SessionAnswer(
         session_id=first.session_id,
         visitor_id=first.visitor_id,
         started_at=first.timestamp,
-        ended_at=last.timestamp,
-        duration_seconds=seconds((last.timestamp - first.timestamp).total_seconds()),
-        pageviews=len(pages),
-        events=len(events),
+        ended_at=told.ended_at,
+        duration_seconds=seconds((told.ended_at - first.timestamp).total_seconds()),
+        pageviews=told.pageviews,
+        events=told.events,
         landing_page=first.landing_page,
-        exit_page=pages[-1].page_path if pages else None,
+        exit_page=told.exit_page,
         referrer=first.referrer,
         source=first.attribution_source,
         medium=first.attribution_medium,
@@ -134,32 +109,13 @@ def _session(events: Sequence[Event], paid: set[int], currency: str) -> SessionA
         os=first.os,
         country=first.country,
         city=first.city,
-        revenue=None if foreign else money(sum(event.revenue or 0 for event in charges), currency),
+        revenue=None if told.foreign_money else money(told.revenue, currency),
     )
 
 
-def conversions(events: Sequence[Event], which: ConversionSet) -> list[Event]:
-    """The conversions of a person, newest first, repeats of an order left out.
-
-    Args:
-        events: oldest first; those of the 7 days before the range tell what repeats an earlier order.
-        which: what converts.
-    """
-    kept = without_repeats((event for event in events if converts(event, which)), _of_order)
-    return kept[::-1]
-
-
-def _of_order(event: Event) -> tuple[str, str] | None:
-    return None if event.order_id is None else (standard(event.event_name), event.order_id)
-
-
-def conversion_of(
-    event: Event, touches: Sequence[Touch], credit: Credit, chosen: Attribution
-) -> ConversionAnswer:
+def conversion_of(told: Converted, credit: Credit, chosen: Attribution) -> ConversionAnswer:
     """A conversion with its path: every touch in the window, passed over or not."""
-    path = [
-        touch for touch in touches if event.timestamp - credit.window <= touch.timestamp <= event.timestamp
-    ]
+    event, path = told.event, told.path
     steps = [Step(touch.timestamp, direct=touch.channel == _DIRECT) for touch in path]
     weights = split(MILLION, weigh(credit, steps, event.timestamp)) if path else []
     return ConversionAnswer(

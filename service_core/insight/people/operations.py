@@ -1,7 +1,7 @@
 """`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -12,7 +12,6 @@ from service_core.access.model import Caller
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.freshness import is_complete
-from service_core.insight.orders import REPEAT
 from service_core.insight.people.answers import (
     Lifetime,
     UserDetail,
@@ -27,10 +26,10 @@ from service_core.insight.people.journey import (
     ConversionAnswer,
     SessionAnswer,
     conversion_of,
-    conversions,
-    sessions,
+    session_of,
 )
-from service_core.insight.ports import People, PeoplePage, Person, Scan, Touch
+from service_core.insight.people.ports import JourneyPlan, Journeys
+from service_core.insight.ports import People, PeoplePage, Person, Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
@@ -110,7 +109,10 @@ class UserQuery(QueryModel):
 
 
 class User(Answer):
-    """One person, with what they did in the window; lists are newest first, at most 200 each."""
+    """One person, with what they did in the window; lists are newest first, at most 200 each.
+
+    Of a conversion with more touches the latest 200 are weighed, and the answer is not complete.
+    """
 
     user: UserDetail
     sessions: list[SessionAnswer]
@@ -141,7 +143,14 @@ async def list_users(query: UsersQuery, *, who: Caller, people: People, queue: I
 
 @operation("GET /users/{userId}", tag="people")
 async def get_user(
-    query: UserQuery, path: UserPath, *, who: Caller, people: People, models: Models, queue: IngestQueue
+    query: UserQuery,
+    path: UserPath,
+    *,
+    who: Caller,
+    people: People,
+    journeys: Journeys,
+    models: Models,
+    queue: IngestQueue,
 ) -> User:
     """One person: what is known of them, their sessions, and their conversions with the touches behind.
 
@@ -152,23 +161,20 @@ async def get_user(
         raise NotFound
     asked = _window(query, who)
     scan = scan_of(who, asked.span, include_bots=query.include_bots)
-    before = replace(scan, span=Span(asked.span.start - REPEAT, asked.span.end))
-    events, touches = await asyncio.gather(
-        people.history(before, person), people.touches(_ever(scan), person)
-    )
-    in_window = [event for event in events if event.timestamp >= asked.span.start]
-    shown = [event for event in conversions(events, scan.conversions) if event.timestamp >= asked.span.start][
-        :MOST
-    ]
     chosen = Attribution.usual(who.workspace)
     credit = credit_for(models, chosen)
+    detail, journey = await asyncio.gather(
+        _detail(person, scan, people),
+        journeys.journey(JourneyPlan(scan, person, credit.window, MOST)),
+    )
+    whole = not any(conversion.cut for conversion in journey.conversions)
     return User(
-        user=await _detail(person, scan, people, touches),
-        sessions=sessions(in_window, scan.currency),
-        conversions=[conversion_of(event, touches, credit, chosen) for event in shown],
+        user=detail,
+        sessions=[session_of(session, scan.currency) for session in journey.sessions],
+        conversions=[conversion_of(conversion, credit, chosen) for conversion in journey.conversions],
         window_days=query.window_days,
         currency=scan.currency,
-        complete=await is_complete(queue, asked),
+        complete=whole and await is_complete(queue, asked),
     )
 
 
@@ -182,11 +188,12 @@ def _ever(scan: Scan) -> Scan:
     return replace(scan, span=Span(_EVER, scan.span.end))
 
 
-async def _detail(person: str, scan: Scan, people: People, touches: Sequence[Touch]) -> UserDetail:
-    now, ever, profile = await asyncio.gather(
+async def _detail(person: str, scan: Scan, people: People) -> UserDetail:
+    now, ever, profile, latest = await asyncio.gather(
         _one(person, scan, people),
         _one(person, _ever(scan), people),
         people.profile(scan.workspace_id, person),
+        people.touches(_ever(scan), person, limit=1),
     )
     if ever is None:
         raise NotFound
@@ -197,8 +204,8 @@ async def _detail(person: str, scan: Scan, people: People, touches: Sequence[Tou
             "traits": dict(profile.traits),
             "external_ids": dict(profile.external_ids),
             "anonymous_ids": list(profile.anonymous_ids),
-            "first_touch": touch_of(touches[0] if touches else None),
-            "last_touch": touch_of(touches[-1] if touches else None),
+            "first_touch": touch_of(ever.first_touch),
+            "last_touch": touch_of(latest[-1] if latest else None),
             "lifetime": _lifetime(ever, scan.currency),
         }
     )

@@ -132,6 +132,9 @@ class Agreement(Kit):
                 await agree(store, oracle, "profile", workspace, person)
                 await agree(store, oracle, "history", scan, person)
                 await agree(store, oracle, "touches", scan, person)
+                await agree(store, oracle, "history", scan, person, 2)
+                await agree(store, oracle, "touches", scan, person, 2)
+                await agree(store, oracle, "journey", plans.journey(random, world, person))
 
     @given(drawn=worlds())
     @on_worlds

@@ -11,7 +11,7 @@ from service_core.insight.attribution.model import Models
 from service_core.insight.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.params import query_of
-from service_core.testing.story import Story, campaign
+from service_core.testing.story import Story, campaign, told
 
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
 
@@ -43,9 +43,10 @@ def users(who, queue, store):
 @pytest.fixture
 def user(who, queue, store):
     async def user(any_id, **parameters):
+        told = await store()
         return await get_user(
             query_of(UserQuery, parameters.items()), UserPath(userId=any_id),
-            who=who, people=await store(), models=Models.of(MODELS), queue=queue,
+            who=who, people=told, journeys=told, models=Models.of(MODELS), queue=queue,
         )  # fmt: skip
 
     return user
@@ -250,6 +251,42 @@ class TestOnePerson:
         assert [c.timestamp for c in answer.conversions] == [who.now - timedelta(days=1)]
         assert answer.user.conversions == 1
         assert answer.user.lifetime.conversions == 2
+
+    async def test_a_touch_the_client_told_is_the_path_of_a_person_without_one(self, story, user):
+        first = told("first", "2026-06-20", "bing", "cpc", "paid_search")
+        last = told("last", "2026-06-30", "(direct)", "(none)", "direct")
+        story.happens("purchase", at="2026-07-03", visitor="A1", revenue=4_200, told=first | last)
+        answer = await user("A1")
+        (conversion,) = answer.conversions
+        assert [(t.channel, t.weight) for t in conversion.attribution.touches] == [
+            ("paid_search", 1), ("direct", 0),
+        ]  # fmt: skip
+        assert (answer.user.first_touch, answer.user.last_touch) == (None, None)
+
+    async def test_a_path_longer_than_200_is_cut_and_said_to_be_incomplete(self, story, user, who):
+        for n in range(201):
+            at = who.now - timedelta(minutes=n + 1)
+            story.happens("page_view", at=at, visitor="A1", session=f"s{n}", **campaign(f"c{n}", "cpc"))
+        story.happens("signup", at=who.now, visitor="A1", session="s0")
+        answer = await user("A1")
+        (conversion,) = answer.conversions
+        shown = conversion.attribution.touches
+        assert (len(shown), shown[0].source, shown[-1].source) == (200, "c199", "c0")
+        assert (sum(touch.weight for touch in shown), answer.complete) == (1, False)
+        assert answer.user.last_touch.source == "c0"
+        assert answer.user.first_touch.source == "c200"
+
+    async def test_an_order_paid_again_counts_in_one_session(self, story, user):
+        for hour, session in ((10, "s1"), (12, "s2")):
+            story.happens(
+                "purchase",
+                at=f"2026-07-02T{hour}:00",
+                visitor="A1",
+                session=session,
+                revenue=100,
+                order_id="o1",
+            )
+        assert [(s.session_id, s.revenue) for s in (await user("A1")).sessions] == [("s2", 0), ("s1", 1)]
 
     async def test_lists_are_cut_at_200(self, story, user, who):
         for n in range(205):

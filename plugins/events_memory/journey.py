@@ -1,0 +1,50 @@
+"""What one person did: sessions, and conversions with the touches before them."""
+
+from plugins.events_memory.history import History, session_of
+from plugins.events_memory.rows import sees
+from service_core.plugin import (
+    CHARGE,
+    PAGE_VIEWS,
+    Converted,
+    Event,
+    Journey,
+    JourneyPlan,
+    PersonSession,
+)
+
+
+def journey(plan: JourneyPlan, history: History) -> Journey:
+    """The newest sessions and conversions of a person in a span."""
+    seen = [event for event in history.persons.get(plan.person, []) if sees(plan.scan, event)]
+    sessions: dict[tuple[str, str], list[Event]] = {}
+    for event in seen:
+        sessions.setdefault(session_of(event), []).append(event)
+    places = {event.seq for event in seen}
+    conversions = [event for event in history.conversions if event.seq in places]
+    return Journey(
+        sessions=tuple(_session(own, plan, history) for own in [*sessions.values()][::-1][: plan.most]),
+        conversions=tuple(_converted(event, plan, history) for event in conversions[::-1][: plan.most]),
+    )
+
+
+def _session(events: list[Event], plan: JourneyPlan, history: History) -> PersonSession:
+    own = {event.seq for event in events}
+    charges = [f for f in history.movements if f.kind == CHARGE and f.event.seq in own]
+    views = [event for event in events if event.event_name in PAGE_VIEWS]
+    currency = plan.scan.currency
+    return PersonSession(
+        first=events[0],
+        ended_at=events[-1].timestamp,
+        pageviews=len(views),
+        events=len(events),
+        exit_page=views[-1].page_path if views else None,
+        revenue=sum(f.amount for f in charges if f.event.currency == currency),
+        foreign_money=any(f.event.currency != currency and f.amount for f in charges),
+    )
+
+
+def _converted(event: Event, plan: JourneyPlan, history: History) -> Converted:
+    at = event.timestamp
+    counted = [v for v in history.path(event) if at - plan.window <= v.event.timestamp <= at]
+    path = tuple(visit.touch() for visit in counted[-plan.most :])
+    return Converted(event, path, cut=len(counted) > plan.most)

@@ -1,0 +1,150 @@
+"""What one person did: sessions, and conversions with the touches before them, counted in the engine.
+
+Where the newest ones stand is found first, narrow; what is shown of them is read for these alone.
+"""
+
+from collections import defaultdict
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.facts import among
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, of
+from plugins.events_sql.log import ROW
+from plugins.events_sql.persona import own_events, shown_touch
+from plugins.events_sql.reach import reached
+from plugins.events_sql.relations import MoneyRows, between, conversions
+from plugins.events_sql.rows import aware, event
+from plugins.events_sql.stitching import person_no, person_of
+from plugins.events_sql.tables import EVENTS
+from plugins.events_sql.touches import COLUMNS, touches
+from service_core.plugin import (
+    CHARGE,
+    PAGE_VIEWS,
+    Converted,
+    Journey,
+    JourneyPlan,
+    PersonSession,
+    Scan,
+    Touch,
+)
+
+_INT: Final = sa.BigInteger
+STAYS: Final = sa.table(
+    "stays",
+    *(sa.column(name, _INT) for name in ("session_no", "first_seq", "pageviews", "events")),
+    *(sa.column(name, sa.DateTime) for name in ("first_at", "last_at")),
+    sa.column("exit_page", sa.Text),
+)
+"""The sessions that are shown, kept as a table of the question."""
+
+REACHED: Final = sa.table(
+    "conversions_shown",
+    *(sa.column(name, _INT) for name in ("unit", "seq", "person_no")),
+    sa.column("timestamp", sa.DateTime),
+)
+"""The conversions that are shown, likewise."""
+
+
+def journey(plan: JourneyPlan, reader: Reader) -> Journey:
+    """The newest sessions and conversions of a person in a span."""
+    own = own_events(plan.scan, plan.person, reader)
+    if own is None:
+        return Journey((), ())
+    number, rows, where = own
+    reader.keep(STAYS.name, _stays(plan.most, rows, where))
+    reader.keep(REACHED.name, _conversions(plan, number))
+    return Journey(tuple(_sessions(plan.scan, number, reader)), tuple(_converted(plan, reader)))
+
+
+def _stays(most: int, rows: Any, where: list[Any]) -> sa.Select[Any]:
+    c = EVENTS.c
+    viewed = among(c.event_name, PAGE_VIEWS)
+    first = (sa.func.min(c.timestamp).label("first_at"), fn.Earliest(c.seq, c.timestamp, c.seq))
+    last_view = fn.Latest(fn.Row(c.page_path), c.timestamp, c.seq, viewed)
+    facts = sa.select(
+        c.session_no,
+        first[0],
+        sa.cast(first[1], _INT).label("first_seq"),
+        sa.func.max(c.timestamp).label("last_at"),
+        sa.func.count().filter(viewed).label("pageviews"),
+        sa.func.count().label("events"),
+        fn.Only(last_view).label("exit_page"),
+    )
+    found = facts.select_from(rows.source).where(*where).group_by(c.session_no).subquery("sessions_of")
+    newest = (found.c.first_at.desc(), found.c.first_seq.desc())
+    return sa.select(*(found.c[column.name] for column in STAYS.c)).order_by(*newest).limit(most)
+
+
+def _sessions(scan: Scan, number: int, reader: Reader) -> list[PersonSession]:
+    first = sa.and_(EVENTS.c.timestamp == STAYS.c.first_at, EVENTS.c.seq == STAYS.c.first_seq)
+    facts = (STAYS.c.session_no, STAYS.c.last_at, STAYS.c.pageviews, STAYS.c.events, STAYS.c.exit_page)
+    newest = (STAYS.c.first_at.desc(), STAYS.c.first_seq.desc())
+    shown = sa.select(*facts, *ROW).select_from(EVENTS.join(STAYS, first)).order_by(*newest)
+    paid = {row[0]: row[1:] for row in reader.rows(_money(scan, number))}
+    return [
+        PersonSession(event(row), aware(last_at), views, count, page, *_paid(paid.get(session)))
+        for session, last_at, views, count, page, *row in reader.rows(
+            shown.where(EVENTS.c.workspace_id == scan.workspace_id)
+        )
+    ]
+
+
+def _paid(told: tuple[Any, ...] | None) -> tuple[int, bool]:
+    return (int(told[0]), bool(told[1])) if told else (0, False)
+
+
+def _money(scan: Scan, number: int) -> sa.Select[Any]:
+    """Charges by session: how much, and whether some is foreign."""
+    rows = MoneyRows(scan, scan.span, frozenset())
+    c = rows.table.c
+    mine = person_no(rows, rows.table) == number
+    own = c.currency.is_not_distinct_from(scan.currency)
+    revenue = sa.func.coalesce(sa.func.sum(c.amount).filter(own), 0)
+    foreign = sa.func.count().filter(sa.and_(sa.not_(own), c.amount != 0)) > 0
+    shown = c.session_no.in_(sa.select(STAYS.c.session_no))
+    found = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
+    return found.where(*rows.where, c.kind == CHARGE, shown, mine).group_by(c.session_no)
+
+
+def _conversions(plan: JourneyPlan, number: int) -> sa.Select[Any]:
+    table = conversions(plan.scan, plan.scan.span, frozenset())
+    source, person = person_of(table, plan.scan)
+    c = table.c
+    columns = {"unit": c.seq, "seq": c.seq, "person_no": person, "timestamp": c.timestamp}
+    mine = (person == number, of(THEIRS, c.visitor_no), *between(c.timestamp, plan.scan.span))
+    found = sa.select(*(columns[column.name].label(column.name) for column in REACHED.c))
+    newest = (c.timestamp.desc(), c.seq.desc())
+    return found.select_from(source).where(*mine).order_by(*newest).limit(plan.most)
+
+
+def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
+    same = sa.and_(EVENTS.c.timestamp == REACHED.c.timestamp, EVENTS.c.seq == REACHED.c.seq)
+    newest = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
+    shown = sa.select(*ROW).select_from(EVENTS.join(REACHED, same)).order_by(*newest)
+    events = [event(row) for row in reader.rows(shown.where(EVENTS.c.workspace_id == plan.scan.workspace_id))]
+    if not events:
+        return []
+    keep_near(plan.scan.workspace_id, reader)
+    paths: defaultdict[int, list[Touch]] = defaultdict(list)
+    length: dict[int, int] = {}
+    for unit, among_all, *touch in reader.rows(_paths(plan)):
+        paths[unit].append(shown_touch(tuple(touch)))
+        length[unit] = among_all
+    return [Converted(one, tuple(paths[one.seq]), cut=length.get(one.seq, 0) > plan.most) for one in events]
+
+
+def _paths(plan: JourneyPlan) -> sa.Select[Any]:
+    """The newest touches of every conversion, oldest first, and how many there are."""
+    unit = sa.select(REACHED).cte("unit")
+    met = reached(unit, touches(plan.scan, NEAR), plan.scan, plan.window, COLUMNS)
+    together: Any = {"partition_by": met.c.unit}
+    place = sa.func.row_number().over(**together, order_by=(met.c.touch_at.desc(), met.c.touch_seq.desc()))
+    numbered = sa.select(
+        met, place.label("place"), sa.func.count().over(**together).label("among_all")
+    ).subquery("numbered")
+    columns = [numbered.c[f"touch_{name}"] for name in ("at", *COLUMNS)]
+    found = sa.select(numbered.c.unit, numbered.c.among_all, *columns)
+    return found.where(numbered.c.place <= plan.most).order_by(numbered.c.unit, numbered.c.place.desc())
