@@ -25,9 +25,7 @@ def migrated_database(postgres_session):
     """The address of a PostgreSQL database with the tables of the workspace store."""
 
     async def migrate(url):
-        store = load([("workspace_sql", workspace_sql)], discover=False).open(
-            "workspace", url, folder=Path()
-        )
+        store = load([("workspace_sql", workspace_sql)], discover=False).open("workspace", url, folder=Path())
         await store.start()
         await store.aclose()
 
