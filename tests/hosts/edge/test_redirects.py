@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from uuid import UUID
 
 import pytest
@@ -227,3 +229,30 @@ async def test_clicks_under_way_are_kept_when_the_host_stops(tmp_path):
     async with edge_of(tmp_path) as edge:
         counts = await edge.office.service.ports.workspace.click_counts(UUID(made["workspace_id"]))
     assert counts == {UUID(made["id"]): ClickCount(50, 1)}
+
+
+async def test_a_click_keeps_what_the_request_said_and_a_bots_is_marked(edge, tmp_path):
+    made = await link(edge)
+    referrer = "https://insta.example/p?token=abc&x=1"
+    await edge.follow("/spring?gclid=Cj0&utm_source=x", agent=PIXEL, client="203.0.113.7", Referer=referrer)
+    await edge.follow("/spring", agent=GOOGLEBOT, client="::ffff:203.0.113.8")
+    await edge.counts(1, 1)
+    async with asyncio.timeout(10):
+        while len(rows := kept(tmp_path)) < 2:
+            await asyncio.sleep(0.01)
+    assert sorted(rows) == [
+        (
+            made["tracking_identifier"], 0, PIXEL, "203.0.113.7", "203.0.113.0/24", None, "mobile",
+            "https://insta.example/p?token=redacted&x=1", '{"gclid": "Cj0"}',
+        ),
+        (
+            made["tracking_identifier"], 1, GOOGLEBOT, "203.0.113.8", "203.0.113.0/24", None, "other", None, "{}",
+        ),
+    ]  # fmt: skip
+
+
+def kept(folder):
+    """Clicks as they lie in the store."""
+    columns = "lyr, is_bot, user_agent, ip, network, country, device_type, referrer, click_ids"
+    with closing(sqlite3.connect(folder / "workspace.db")) as connection:
+        return connection.execute(f"SELECT {columns} FROM clicks").fetchall()
