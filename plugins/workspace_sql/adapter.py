@@ -79,8 +79,8 @@ class SqlDirectory(
         """Close the database."""
         await self._database.aclose()
 
-    def generation(self) -> int:
-        """Changes with every credential and workspace, whichever process changed it."""
+    def generation(self) -> int | None:
+        """Changes with every credential and workspace, whichever process changed it; None while not known."""
         return self._database.generation()
 
     async def identify(self, digest: str) -> Identity | None:

@@ -1,13 +1,11 @@
 """What workspaces have connected, in SQL."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
-from sqlalchemy.exc import SQLAlchemyError
 
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
@@ -18,7 +16,6 @@ from service_core.plugin import (
     Connection,
     ConnectionStatus,
     ProviderKind,
-    StoreUnavailable,
 )
 
 CONNECTIONS: Final = sa.Table(
@@ -46,10 +43,9 @@ class SqlConnections:
     async def connections(self, workspace_id: UUID) -> list[Connection]:
         """Those of a workspace, oldest first."""
         query = sa.select(CONNECTIONS).where(_ROW.workspace_id == workspace_id)
-        with _readable():
-            async with self._database.read() as connection:
-                rows = (await connection.execute(query.order_by(_ROW.created_at, _ROW.provider))).mappings()
-                return [_connection_of(row) for row in rows]
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query.order_by(_ROW.created_at, _ROW.provider))).mappings()
+            return [_connection_of(row) for row in rows]
 
     async def save_connection(self, connection: Connection) -> None:
         """Add or replace; the row keeps the day it was added."""
@@ -65,14 +61,6 @@ class SqlConnections:
         async with self._database.write() as transaction:
             gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
             return bool(gone.rowcount)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except SQLAlchemyError as fault:
-        raise StoreUnavailable from fault
 
 
 def _is(workspace_id: UUID, provider: str) -> tuple[sa.ColumnElement[bool], ...]:

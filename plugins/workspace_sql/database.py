@@ -3,16 +3,18 @@
 import asyncio
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from plugins.workspace_sql.migrate import SchemaUnknown, upgrade
-from service_core.plugin import StartupError
+from plugins.workspace_sql.reach import reaching
+from service_core.plugin import StartupError, StoreUnavailable
 
 
 class Database(ABC):
@@ -21,6 +23,9 @@ class Database(ABC):
     A write holds the one write lock of the database before it reads, so what it read is still true
     when it commits, and two that read and then write never lose an update. Writers of one process
     queue in order; those of other processes wait for the lock.
+
+    `read`, `write`, `first` and `perform` are the one door: whatever keeps the database from an answer is
+    `StoreUnavailable` beyond it.
     """
 
     def __init__(self) -> None:
@@ -35,10 +40,10 @@ class Database(ABC):
         """
         try:
             await self._open()
-            async with self.write() as connection:
+            async with self._write(None) as connection:
                 await connection.run_sync(upgrade)
             await self._watch()
-        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown) as fault:
+        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown, StoreUnavailable) as fault:
             await self.aclose()
             raise StartupError(self._complaint(reason_of(fault))) from fault
 
@@ -56,15 +61,22 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def generation(self) -> int:
-        """The change counter of the directory."""
+    def generation(self) -> int | None:
+        """The change counter of the directory; None while it is not known."""
 
-    @abstractmethod
-    def read(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A transaction that sees one state and changes nothing."""
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that sees one state and changes nothing.
 
-    @abstractmethod
-    def write(self, ticket: str | None = None) -> AbstractAsyncContextManager[AsyncConnection]:
+        Raises:
+            StoreUnavailable: the database is away.
+        """
+        with reaching():
+            async with self._read() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def write(self, ticket: str | None = None) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits at the end of the block, durably, or changes nothing.
 
         Args:
@@ -72,7 +84,37 @@ class Database(ABC):
 
         Raises:
             Busy: another process is at work on the ticket.
+            StoreUnavailable: the database is away.
         """
+        with reaching():
+            async with self._write(ticket) as connection:
+                yield connection
+
+    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+        """The first row of a query that finds it by a key: asked for every click on a link.
+
+        Raises:
+            StoreUnavailable: the database is away.
+        """
+        with reaching():
+            return await self._first(query, values)
+
+    async def perform(self, work: Callable[[sa.Connection], None]) -> None:
+        """A transaction that waits for nothing in between, as `write`: done for every few clicks.
+
+        Raises:
+            StoreUnavailable: the database is away.
+        """
+        with reaching():
+            await self._perform(work)
+
+    @abstractmethod
+    def _read(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """As `read`, in the driver's words."""
+
+    @abstractmethod
+    def _write(self, ticket: str | None) -> AbstractAsyncContextManager[AsyncConnection]:
+        """As `write`, in the driver's words."""
 
     @abstractmethod
     async def _open(self) -> None:
@@ -86,15 +128,15 @@ class Database(ABC):
     def _complaint(self, reason: str) -> str:
         """Why the database cannot be used, and what to do, without its password."""
 
-    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
-        """The first row of a query that finds it by a key: asked for every click on a link."""
-        async with self.read() as connection:
+    async def _first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+        """As `first`, in the driver's words."""
+        async with self._read() as connection:
             found: sa.RowMapping | None = (await connection.execute(query, values)).mappings().first()
         return found
 
-    async def perform(self, work: Callable[[sa.Connection], None]) -> None:
-        """A transaction that waits for nothing in between, as `write`: done for every few clicks."""
-        async with self.write() as connection:
+    async def _perform(self, work: Callable[[sa.Connection], None]) -> None:
+        """As `perform`, in the driver's words."""
+        async with self._write(None) as connection:
             await connection.run_sync(work)
 
     @asynccontextmanager
@@ -110,7 +152,18 @@ class Database(ABC):
         return self._engine
 
 
-def reason_of(fault: Exception) -> str:
+@contextmanager
+def answering() -> Iterator[None]:
+    """Tell a database that is away, full or held by others as `StoreUnavailable`: what a commit did is not known."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, NoneFree) as fault:
+        raise StoreUnavailable from fault
+
+
+def reason_of(fault: BaseException) -> str:
     """The fault in its driver's words, without the statement SQLAlchemy repeats below them."""
+    if isinstance(fault, StoreUnavailable) and fault.__cause__ is not None:
+        return reason_of(fault.__cause__)
     own = getattr(fault, "orig", None) or fault
     return str(own).partition("\n")[0].rstrip(".")

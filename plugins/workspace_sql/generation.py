@@ -24,23 +24,33 @@ class Generation:
 
     def __init__(self, file: Path) -> None:
         self._connection = sqlite3.connect(
-            f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            f"{file.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=0,
         )
         self._version: int | None = None
-        self._value = 0
+        self._value: int | None = None
         self._fresh_until = 0.0
 
-    def now(self) -> int:
-        """The counter as of the last commit, or of at most `FRESH_SECONDS` ago."""
+    def now(self) -> int | None:
+        """The counter as of the last commit, or of at most `FRESH_SECONDS` ago; None when it cannot be read."""
         present = time.monotonic()
         if present < self._fresh_until:
             return self._value
         self._fresh_until = present + FRESH_SECONDS
+        try:
+            self._read()
+        except sqlite3.Error:
+            self._version = self._value = None
+        return self._value
+
+    def _read(self) -> None:
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._value = self._connection.execute("SELECT value FROM access_generation").fetchone()[0]
             self._version = version
-        return self._value
 
     def look_again(self) -> None:
         """This process has written: the next question is asked in earnest."""

@@ -16,8 +16,8 @@ TRUSTED_SECONDS: Final = 5.0
 class PolledGeneration:
     """Knows the counter without waiting, at most `PAUSE_SECONDS` and one answer late.
 
-    When it could not be read for `TRUSTED_SECONDS`, it is another number every time: whatever was
-    remembered of keys is old then, and the database is asked, until it answers again.
+    When it could not be read for `TRUSTED_SECONDS`, it is not known: whatever was remembered of keys
+    may be old then, until the database answers again.
 
     Args:
         ask: reads the counter.
@@ -27,7 +27,6 @@ class PolledGeneration:
         self._ask = ask
         self._value = 0
         self._asked_at = -TRUSTED_SECONDS
-        self._unknown = 0
         self._polling: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -42,12 +41,9 @@ class PolledGeneration:
             self._polling.cancel()
             await asyncio.wait([self._polling])
 
-    def now(self) -> int:
-        """The counter; negative, and never the same, while it is not known."""
-        if time.monotonic() - self._asked_at > TRUSTED_SECONDS:
-            self._unknown -= 1
-            return self._unknown
-        return self._value
+    def now(self) -> int | None:
+        """The counter; None while it is not known."""
+        return None if time.monotonic() - self._asked_at > TRUSTED_SECONDS else self._value
 
     def learn(self, value: int, asked_at: float) -> None:
         """Take an answer, unless a later question has been answered already.

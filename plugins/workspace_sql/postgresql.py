@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from plugins.workspace_sql.database import Database, reason_of
+from plugins.workspace_sql.database import Database, answering, reason_of
 from plugins.workspace_sql.polled import PolledGeneration
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.tables import GENERATION
@@ -73,25 +73,25 @@ class PostgresDatabase(Database):
             await self._watcher.dispose()
         await super().aclose()
 
-    def generation(self) -> int:
-        """The change counter of the directory."""
+    def generation(self) -> int | None:
+        """The change counter of the directory; None while the server has not told it."""
         return self._generation.now()
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one state and changes nothing."""
-        async with self._connected().connect() as plain:
-            yield await plain.execution_options(**_READING)
+    async def _read(self) -> AsyncIterator[AsyncConnection]:
+        with answering():
+            async with self._connected().connect() as plain:
+                yield await plain.execution_options(**_READING)
 
     @asynccontextmanager
-    async def write(self, ticket: str | None = None) -> AsyncIterator[AsyncConnection]:
-        """A transaction that commits at the end of the block, durably, or changes nothing."""
-        async with self._transaction(**_WRITING) as connection:
-            if ticket is not None and not await connection.scalar(_try(ticket)):
-                raise Busy
-            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS)))
-            yield connection
-            value = (await connection.execute(_COUNTED)).scalar_one()  # under the lock it stays so
+    async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
+        with answering():
+            async with self._transaction(**_WRITING) as connection:
+                if ticket is not None and not await connection.scalar(_try(ticket)):
+                    raise Busy
+                await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS)))
+                yield connection
+                value = (await connection.execute(_COUNTED)).scalar_one()  # under the lock it stays so
         self._generation.learn(value, time.monotonic())
 
     async def _open(self) -> None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from plugins.workspace_sql.database import Database, reason_of
+from plugins.workspace_sql.database import Database, answering, reason_of
 from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, probe
 from plugins.workspace_sql.settings import SqliteSettings
@@ -56,37 +56,37 @@ class SqliteDatabase(Database):
                 engine.dispose()
         await super().aclose()
 
-    def generation(self) -> int:
-        """The change counter of the directory."""
+    def generation(self) -> int | None:
+        """The change counter of the directory; None while the file cannot be read."""
         assert self._generation is not None, "start() comes first"
         return self._generation.now()
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one state and changes nothing."""
-        async with self._connected().connect() as connection:
-            yield connection
+    async def _read(self) -> AsyncIterator[AsyncConnection]:
+        with answering():
+            async with self._connected().connect() as connection:
+                yield connection
 
-    async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
+    async def _first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row, read in place: found by a key it takes less time than handing it to a thread."""
         assert self._glancing is not None, "start() comes first"
-        with self._glancing.connect() as connection:
+        with answering(), self._glancing.connect() as connection:
             return connection.execute(query, values).mappings().first()
 
     @asynccontextmanager
-    async def write(self, ticket: str | None = None) -> AsyncIterator[AsyncConnection]:
-        """A transaction that commits at the end of the block, durably, or changes nothing."""
+    async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
         assert self._tickets is not None, "start() comes first"
-        with self._tickets.hold(ticket):
+        with self._tickets.hold(ticket), answering():
             async with self._transaction(writes=True) as connection:
                 yield connection
         if self._generation is not None:
             self._generation.look_again()
 
-    async def perform(self, work: Callable[[Connection], None]) -> None:
+    async def _perform(self, work: Callable[[Connection], None]) -> None:
         """A transaction in a thread: handed over once, and not for each of its statements."""
         async with self._writing:
-            await asyncio.to_thread(self._performed, work)
+            with answering():
+                await asyncio.to_thread(self._performed, work)
 
     def _performed(self, work: Callable[[Connection], None]) -> None:
         assert self._working is not None, "start() comes first"

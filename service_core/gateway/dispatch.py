@@ -24,7 +24,14 @@ from service_core.gateway.render import PREFLIGHT, answered, json_response
 from service_core.gateway.routes import PREFIX, Found, Routes
 from service_core.intake.poison import clean_json, clean_text
 from service_core.kernel.clock import Clock
-from service_core.kernel.errors import BadRequest, MethodNotAllowed, NotFound, Refusal, TooLarge
+from service_core.kernel.errors import (
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    TooLarge,
+    Unavailable503,
+)
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Budget, Entry, Operation, Reply, Scope, Surface
 from service_core.kernel.params import body_of, query_of
@@ -185,6 +192,8 @@ class Gateway:
     def _refused(self, refusal: Refusal, found: Found, passage: _Passage) -> Response:
         if found.bound is not None and found.bound.operation.reshape is not None:
             refusal = found.bound.operation.reshape(refusal)
+        if refusal.status == Unavailable503.status and refusal.__cause__ is not None:
+            _log.warning("%s: %s", refusal.code, _kinds(refusal.__cause__))
         body = refusal.body() | _nothing_done(passage)
         return json_response(self._codec, refusal.status, body, {**passage.headers, **refusal.headers})
 

@@ -10,13 +10,13 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine
-from sqlalchemy.exc import OperationalError
 
 from plugins.workspace_sql import polled
 from plugins.workspace_sql.tables import METADATA
 from service_core.access.authenticate import Authenticator
 from service_core.access.keys import found_workspace
 from service_core.gateway.readiness import cache_probe
+from service_core.insight.ports import StoreUnavailable
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY, opened_at
@@ -125,7 +125,7 @@ async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one
         asked = await ask()
         postgres_server.kill()
         assert await ask() == asked
-        with pytest.raises(OperationalError):
+        with pytest.raises(StoreUnavailable):
             await asyncio.wait_for(for_ever(ask), 5)
         assert not (await cache_probe(directory).check()).ok
         postgres_server.start()
