@@ -7,7 +7,7 @@ from service_core.access.members.model import Member
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from tests.web.house import IN_BROWSER, WATCH
-from tests.web.payloads import PAYLOADS
+from tests.web.payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
 
@@ -87,6 +87,34 @@ LEADING = (
     "data:image/svg+xml,<svg onload=alert(1)>", "//evil.example/x", "https://evil.example/x.png",
     "file:///etc/passwd", "blob:x", "\\u0001javascript:alert(1)",
 )  # fmt: skip
+
+
+async def test_nothing_scrolls_sideways_on_a_phone_however_long_it_is(house):
+    gallery = house.gallery
+    plans = [
+        {"metrics": ["visitors"], "dimensions": ["page_path"]},
+        {"metrics": ["visitors", "sessions", "events", "pageviews"], "dimensions": ["page_path", "browser"]},
+        {"metrics": ["visitors"], "dimensions": ["utm_source"], "interval": "day"},
+    ]
+    cards = [
+        await gallery.report(name[:120], source="query", plan=plan)
+        for name, plan in zip(LONG_NAMES, plans, strict=False)
+    ]
+    steps = [LONG_NAMES[0], LONG_NAMES[3]]
+    cards.append(await gallery.report("Funnel", source="query", steps=steps))
+    row = "|".join(["wide"] * 30)
+    body = "\n\n".join(
+        [*LONG_NAMES, f"    {LONG_NAMES[0]}", f"`{LONG_NAMES[1]}`", f"|{row}|\n|{'-|' * 30}\n|{row}|"]
+    )
+    addresses = [
+        await opened(house, "dashboard", await gallery.dashboard(cards, LONG_NAMES[0][:120])),
+        await opened(house, "analysis", await gallery.analysis(body, (), LONG_NAMES[1])),
+    ]
+    async with house.page(viewport={"width": 390, "height": 800}) as page:
+        for address in addresses:
+            await page.goto(address)
+            await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
 
 
 async def test_numbers_are_reached_by_keyboard_and_pictures_have_names(house):
