@@ -17,7 +17,9 @@ class Authenticator:
     """Finds the credential behind what a request carries.
 
     A malformed token is refused before the directory is asked; what the directory says, yes or no,
-    is remembered for 300 seconds and forgotten at once when a key changes anywhere.
+    is remembered for 300 seconds and forgotten at once when a key changes anywhere. While the directory
+    cannot tell whether one has, write keys are still believed for their 300 seconds, so that no event is
+    lost; keys that read are asked for every time.
 
     Args:
         directory: where credentials are kept.
@@ -52,14 +54,14 @@ class Authenticator:
         """
         if not WRITE_KEY.fullmatch(key):
             return None
-        remembered = self._lookup.recall(digest(key))
+        remembered = self._lookup.recall(digest(key), unsure=True)
         return remembered if isinstance(remembered, Unknown) else _writer(remembered)
 
     async def identify_write_key(self, key: str) -> Identity | None:
         """The write key of an active workspace; None for any other key, however long (contract 10.1)."""
         if not WRITE_KEY.fullmatch(key):
             return None
-        return _writer(await self._lookup.find(digest(key)))
+        return _writer(await self._lookup.find(digest(key), unsure=True))
 
 
 def bearer(authorization: str | None) -> str | None:

@@ -27,6 +27,9 @@ class Lookup:
     process empties the memory, so a revoked key fails from the next request on. Only digests are
     kept, and the least recently used one goes when the memory is full.
 
+    A directory that is away knows no generation. What is remembered then counts for a caller who
+    takes it ``unsure``, and for nobody else.
+
     Args:
         directory: where credentials are kept.
         clock: gives the present.
@@ -41,10 +44,14 @@ class Lookup:
         self._known: OrderedDict[str, tuple[datetime, Identity | None]] = OrderedDict()
         self._running: dict[str, asyncio.Task[Identity | None]] = {}
 
-    def recall(self, digest: str) -> Identity | Unknown | None:
+    def recall(self, digest: str, *, unsure: bool = False) -> Identity | Unknown | None:
         """What is remembered of a digest; never waits."""
         generation = self._directory.generation()
-        if generation != self._generation:
+        if generation is None:
+            if not unsure:
+                self._running.clear()  # their answers may be old, too
+                return Unknown.DIGEST
+        elif generation != self._generation:
             self._forget(generation)
         kept = self._known.get(digest)
         if kept is None:
@@ -56,9 +63,9 @@ class Lookup:
         self._known.move_to_end(digest)
         return kept[1]
 
-    async def find(self, digest: str) -> Identity | None:
+    async def find(self, digest: str, *, unsure: bool = False) -> Identity | None:
         """The identity of a digest; callers that miss at the same time share one question."""
-        remembered = self.recall(digest)
+        remembered = self.recall(digest, unsure=unsure)
         if not isinstance(remembered, Unknown):
             return remembered
         task = self._running.get(digest)
@@ -79,7 +86,7 @@ class Lookup:
         finally:
             if self._running.get(digest) is asyncio.current_task():
                 del self._running[digest]
-        if self._directory.generation() == asked == self._generation:
+        if asked is not None and self._directory.generation() == asked == self._generation:
             self._known[digest] = self._clock(), identity
             if len(self._known) > self._capacity:
                 self._known.popitem(last=False)

@@ -13,12 +13,12 @@ class Directory(Protocol):
     async def identify(self, digest: str) -> Identity | None:
         """The live credential with this digest and its workspace; None when unknown or revoked."""
 
-    def generation(self) -> int:
+    def generation(self) -> int | None:
         """A number that changes whenever a credential or workspace changes, in any process.
 
         A plain function of a few microseconds: it is asked on every cached look-up, thousands of
-        times a second, between two awaits. A directory that has not been able to find out for 5
-        seconds gives another number every time, so that nothing remembered counts.
+        times a second, between two awaits. None from a directory that has not been able to find out
+        for 5 seconds: what is remembered may be old.
         """
 
     async def create_workspace(self, workspace: Workspace) -> None:

@@ -30,7 +30,7 @@ class Workspaces:
 
     async def _all(self) -> dict[UUID, Workspace]:
         generation = self._directory.generation()
-        if generation != self._generation:
+        if generation is None or generation != self._generation:
             self._known = {workspace.id: workspace for workspace in await self._directory.workspaces()}
             self._public = {workspace.public_id: workspace for workspace in self._known.values()}
             self._generation = generation
