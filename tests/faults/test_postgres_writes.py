@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
+from service_core.insight.ports import StoreUnavailable
 from tests.changes.conftest import desk_over, opened
 
 pytestmark = pytest.mark.faults
@@ -28,7 +29,7 @@ class Writer:
 
     async def _until_answered(self, sender, name):
         while name not in self.answered:
-            with suppress(SQLAlchemyError, OSError):
+            with suppress(StoreUnavailable, SQLAlchemyError, OSError):
                 self.answered[name] = (await sender.create(name)).audit_id
                 return
             await asyncio.sleep(PAUSE_SECONDS)
