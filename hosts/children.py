@@ -15,7 +15,9 @@ from service_core.kernel.errors import StartupError
 READY: Final = "ready"
 """First word of the line that tells a parent where the process listens: ``ready HOST:PORT``, or ``ready -``."""
 
-READY_WITHIN_SECONDS: Final = 20.0
+READY_WITHIN_SECONDS: Final = 60.0
+"""A guard against hanging; many processes that start at once on few cores take their time."""
+
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 15.0
 STEADY_SECONDS: Final = 60.0
@@ -53,6 +55,7 @@ class Child:
         self.name: Final = name
         self.process: Final = process
         self.address: Final = address
+        self._telling: asyncio.Task[None] | None = None
 
     @classmethod
     async def launch(
@@ -74,7 +77,7 @@ class Child:
             environment: variables besides those of this process.
 
         Raises:
-            StartupError: it ended, or was not ready in 20 seconds; its own words stand on standard error.
+            StartupError: it ended, or was not ready in a minute; its own words stand on standard error.
         """
         given = () if listener is None else ("--fd", str(listener.fileno()))
         process = await asyncio.create_subprocess_exec(
@@ -93,15 +96,21 @@ class Child:
             process.terminate()
             raise
         if not line.startswith(f"{READY} "):
+            ended = process.stdout.at_eof()
             await cls(name, process, "").stop()
-            raise StartupError(f"{name} did not start; its reason stands above.")
-        return cls(name, process, line.split()[1])
+            hung = f"it was not ready within {READY_WITHIN_SECONDS:.0f} seconds"
+            raise StartupError(f"{name} did not start; {'its reason stands above' if ended else hung}.")
+        child = cls(name, process, line.split()[1])
+        child._telling = asyncio.create_task(_tell(process.stdout))
+        return child
 
     async def ended(self) -> int:
         """Wait for its end; returns the exit code, negative for a signal."""
         code = await self.process.wait()
         if self.process.stdin is not None:
             self.process.stdin.close()
+        if self._telling is not None:
+            await asyncio.wait([self._telling])
         return code
 
     async def stop(self) -> int:
@@ -109,6 +118,13 @@ class Child:
         if self.process.returncode is None:
             self.process.terminate()
         return await self.ended()
+
+
+async def _tell(said: asyncio.StreamReader) -> None:
+    """Pass on what a process says after it was ready, such as mail that is printed."""
+    while piece := await said.read(65_536):
+        sys.stdout.write(piece.decode(errors="replace"))
+        sys.stdout.flush()
 
 
 async def keep(
@@ -143,7 +159,7 @@ async def keep(
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             try:
                 child = await again()
-            except StartupError as fault:
+            except (StartupError, OSError) as fault:
                 _log.error("%s", fault, extra={"pause": pause})
             else:
                 break

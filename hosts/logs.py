@@ -5,6 +5,7 @@ import logging
 import re
 import sys
 from datetime import UTC, datetime
+from types import TracebackType
 from typing import Final, TextIO
 
 SECRET: Final = re.compile(r"\b(dk_(?:agent_)?|dl_signup_|oat_|ort_|oac_|whsec_|sk_|rk_)[A-Za-z0-9_-]{8,}")
@@ -36,8 +37,16 @@ def write_logs(stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Lines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    sys.excepthook = _log_end
     for wordy in ("alembic", "touchpoint.server"):
         logging.getLogger(wordy).setLevel(logging.WARNING)
+
+
+def _log_end(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+    """What ends the process is told like everything else: a traceback may hold anything. Ctrl-C is no fault."""
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    logging.getLogger("touchpoint").critical("the process ends by a fault", exc_info=(kind, fault, trace))
 
 
 class _Lines(logging.Formatter):

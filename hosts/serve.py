@@ -12,7 +12,7 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.backup.control import answering
 from hosts.backup.stillness import Stillness
-from hosts.children import keep
+from hosts.children import Child, keep
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.load import load_settings
 from hosts.composition.wrapping import wrapped
@@ -78,9 +78,7 @@ async def _serve(
 
             _announce(listener, child, shown_at)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(
-                    keep(child, again, stop, lambda ended: monitoring.forget(ended.process.pid))
-                )
+                tasks.create_task(keep(child, again, stop, _ended))
                 _begin(tasks, service, canary, stop)
                 tasks.create_task(answering(file.parent, stillness, stop))
                 app = monitoring.counted(site(service), Role.API, service.place)
@@ -103,6 +101,10 @@ def _begin(tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asy
         tasks.create_task(work)
     tasks.create_task(monitoring.beating("all", service.part(Readiness), stop))
     tasks.create_task(monitoring.sing(canary, ports, settings.monitoring, stop))
+
+
+def _ended(child: Child) -> None:
+    monitoring.ended(child.name, child.process.pid)
 
 
 def _announce(listener: socket.socket, child: IngestChild, shown_at: str | None) -> None:

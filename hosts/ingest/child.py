@@ -32,7 +32,7 @@ class IngestChild(Child):
             environment: variables besides those of this process.
 
         Raises:
-            StartupError: it ended, or was not ready in 20 seconds; its own words stand on standard error.
+            StartupError: it ended, or was not ready in a minute; its own words stand on standard error.
         """
         options = ["--config", str(config)]
         options += [*(("--listen", listen) if listen else ()), *(("--server", server) if server else ())]

@@ -121,9 +121,12 @@ async def shown(address: str, stop: asyncio.Event) -> AsyncIterator[str | None]:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def forget(process_id: int) -> None:
-    """Leave out of the present what a process that ended said of it; its counts stay."""
+def ended(name: str, process_id: int) -> None:
+    """Count the end of a process, and leave out of the present what it said of it; its counts stay."""
     if is_on():
         from prometheus_client.multiprocess import mark_process_dead  # noqa: PLC0415 - see above
 
+        from hosts.monitoring.meters import ENDED  # noqa: PLC0415 - see above
+
+        ENDED.labels(name).inc()
         mark_process_dead(process_id)  # type: ignore[no-untyped-call]

@@ -40,6 +40,9 @@ READ_FAULTS: Final = Counter(
 EXPORTS: Final = Gauge(
     "touchpoint_exports", "Export jobs by state.", ["status"], multiprocess_mode="mostrecent"
 )
+ENDED: Final = Counter(
+    "touchpoint_processes_ended", "Processes that ended unasked and were started again.", ["process"]
+)
 CANARY: Final = Gauge(
     "touchpoint_canary_lag_seconds", "From offer to visible in the store, of the latest canary event.",
     multiprocess_mode="mostrecent",

@@ -155,4 +155,4 @@ async def _started(these: Sequence[Post]) -> list[Child]:
 
 
 def _gone(child: Child) -> None:
-    monitoring.forget(child.process.pid)
+    monitoring.ended(child.name, child.process.pid)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from io import StringIO
 
 import pytest
@@ -23,11 +24,11 @@ SECRETS = [
 @pytest.fixture
 def logs():
     root = logging.getLogger()
-    before = root.handlers[:], root.level
+    before, hook = (root.handlers[:], root.level), sys.excepthook
     written = StringIO()
     write_logs(written)
     yield written.getvalue
-    root.handlers, root.level = before
+    (root.handlers, root.level), sys.excepthook = before, hook
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -74,3 +75,11 @@ def test_times_places_in_code_and_versions_stay_readable(logs):
     said = 'File "hosts/serve.py", line 12, in hosts::serve at 2026-11-21T06:17:23Z took 12:30:45'
     logging.getLogger("somewhere").warning(said)
     assert json.loads(logs())["event"] == said
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_fault_that_ends_the_process_is_told_without_its_secret(secret, logs):
+    fault = ExceptionGroup("tasks", [ValueError(secret)])
+    sys.excepthook(type(fault), fault, None)
+    assert json.loads(logs())["event"] == "the process ends by a fault"
+    assert secret not in logs()
