@@ -46,7 +46,12 @@ async def answering(folder: Path, stillness: Stillness, stop: asyncio.Event) -> 
         finally:
             writer.close()
 
-    listener = _listener(folder)
+    try:
+        listener = _listener(folder)
+    except OSError as fault:  # some network and shared folders know no sockets
+        _log.warning("no backup can be made while this runs: %s", fault.strerror)
+        await stop.wait()
+        return
     try:
         async with await asyncio.start_unix_server(answer, sock=listener):
             await stop.wait()

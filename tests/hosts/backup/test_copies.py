@@ -96,6 +96,15 @@ async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
     assert not (tmp_path / NAME).exists()
 
 
+async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
+    stop = asyncio.Event()
+    serving = asyncio.create_task(answering(tmp_path / "gone", Stillness(), stop))
+    await asyncio.sleep(0)
+    assert not serving.done()
+    stop.set()
+    await serving
+
+
 async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
     stillness, stop = Stillness(), asyncio.Event()
     serving = asyncio.create_task(answering(tmp_path, stillness, stop))
