@@ -107,6 +107,9 @@ def _listener(folder: Path) -> socket.socket:
     try:
         with _short(folder) as address:
             listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
     finally:
         os.umask(before)
     listener.listen()
