@@ -3,18 +3,17 @@
 import asyncio
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from plugins.workspace_sql.migrate import SchemaUnknown, upgrade
 from plugins.workspace_sql.reach import reaching
-from service_core.plugin import StartupError, StoreUnavailable
+from service_core.plugin import StartupError
 
 
 class Database(ABC):
@@ -43,7 +42,7 @@ class Database(ABC):
             async with self._write(None) as connection:
                 await connection.run_sync(upgrade)
             await self._watch()
-        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown, StoreUnavailable) as fault:
+        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown) as fault:
             await self.aclose()
             raise StartupError(self._complaint(reason_of(fault))) from fault
 
@@ -152,18 +151,7 @@ class Database(ABC):
         return self._engine
 
 
-@contextmanager
-def answering() -> Iterator[None]:
-    """Tell a database that is away, full or held by others as `StoreUnavailable`: what a commit did is not known."""
-    try:
-        yield
-    except (OperationalError, InterfaceError, NoneFree) as fault:
-        raise StoreUnavailable from fault
-
-
-def reason_of(fault: BaseException) -> str:
+def reason_of(fault: Exception) -> str:
     """The fault in its driver's words, without the statement SQLAlchemy repeats below them."""
-    if isinstance(fault, StoreUnavailable) and fault.__cause__ is not None:
-        return reason_of(fault.__cause__)
     own = getattr(fault, "orig", None) or fault
     return str(own).partition("\n")[0].rstrip(".")

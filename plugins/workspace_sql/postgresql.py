@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from plugins.workspace_sql.database import Database, answering, reason_of
+from plugins.workspace_sql.database import Database, reason_of
 from plugins.workspace_sql.polled import PolledGeneration
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.tables import GENERATION
@@ -79,19 +79,17 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        with answering():
-            async with self._connected().connect() as plain:
-                yield await plain.execution_options(**_READING)
+        async with self._connected().connect() as plain:
+            yield await plain.execution_options(**_READING)
 
     @asynccontextmanager
     async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
-        with answering():
-            async with self._transaction(**_WRITING) as connection:
-                if ticket is not None and not await connection.scalar(_try(ticket)):
-                    raise Busy
-                await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS)))
-                yield connection
-                value = (await connection.execute(_COUNTED)).scalar_one()  # under the lock it stays so
+        async with self._transaction(**_WRITING) as connection:
+            if ticket is not None and not await connection.scalar(_try(ticket)):
+                raise Busy
+            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS)))
+            yield connection
+            value = (await connection.execute(_COUNTED)).scalar_one()  # under the lock it stays so
         self._generation.learn(value, time.monotonic())
 
     async def _open(self) -> None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from plugins.workspace_sql.database import Database, answering, reason_of
+from plugins.workspace_sql.database import Database, reason_of
 from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, probe
 from plugins.workspace_sql.settings import SqliteSettings
@@ -63,20 +63,19 @@ class SqliteDatabase(Database):
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        with answering():
-            async with self._connected().connect() as connection:
-                yield connection
+        async with self._connected().connect() as connection:
+            yield connection
 
     async def _first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row, read in place: found by a key it takes less time than handing it to a thread."""
         assert self._glancing is not None, "start() comes first"
-        with answering(), self._glancing.connect() as connection:
+        with self._glancing.connect() as connection:
             return connection.execute(query, values).mappings().first()
 
     @asynccontextmanager
     async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
         assert self._tickets is not None, "start() comes first"
-        with self._tickets.hold(ticket), answering():
+        with self._tickets.hold(ticket):
             async with self._transaction(writes=True) as connection:
                 yield connection
         if self._generation is not None:
@@ -85,8 +84,7 @@ class SqliteDatabase(Database):
     async def _perform(self, work: Callable[[Connection], None]) -> None:
         """A transaction in a thread: handed over once, and not for each of its statements."""
         async with self._writing:
-            with answering():
-                await asyncio.to_thread(self._performed, work)
+            await asyncio.to_thread(self._performed, work)
 
     def _performed(self, work: Callable[[Connection], None]) -> None:
         assert self._working is not None, "start() comes first"
