@@ -1,0 +1,146 @@
+"""F1, F2 on PostgreSQL: service and database are killed under load; reads say unknown, and the books agree."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from service_core.access.keys import found_workspace
+from service_core.insight.ports import ConversionSet, EventPage, Scan
+from service_core.kernel.clock import system_clock
+from service_core.kernel.ranges import Span
+from service_core.testing.client import Books, Connection, keep_sending
+
+SETTINGS = """
+[storage]
+workspace = "{url}"
+events = "{url}?schema=events"
+"""
+CLIENTS = 6
+BETWEEN_FAULTS = 100
+"""Acknowledged events before the next fault."""
+
+
+class Service:
+    """`touchpoint serve` on PostgreSQL, with clients that send to it and keep books."""
+
+    def __init__(self, config, founded):
+        self.config, self.founded = config, founded
+        self.api = self.ingest = "127.0.0.1:0"
+        self.books, self.statuses = Books(), set()
+        self.process = None
+
+    async def start(self):
+        command = ["-m", "hosts.cli", "serve", "--config", str(self.config)]
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, "--api", self.api, "--ingest", self.ingest, stdout=subprocess.PIPE
+        )
+        said = dict([(await self.process.stdout.readline()).decode().split() for _ in range(2)])
+        self.api, self.ingest = (said[name].removeprefix("http://") for name in ("api", "ingest"))
+
+    async def end(self, how):
+        how(self.process)
+        return await self.process.wait()
+
+    async def read(self, path):
+        """Status and answer of a read; the status is noted."""
+        today = datetime.now(UTC).date()
+        url = f"http://{self.api}/v1{path}?start_date={today - timedelta(days=1)}&end_date={today}"
+        request = urllib.request.Request(
+            url, headers={"Authorization": f"Bearer {self.founded.agent_key.secret}"}
+        )
+        status, body = await asyncio.to_thread(_asked, request)
+        self.statuses.add(status)
+        return status, body
+
+    async def until_read(self, path, wanted, seconds=40):
+        """The first answer that is what is wanted; a key has 100 requests a minute."""
+        async with asyncio.timeout(seconds):
+            while not wanted(*(answer := await self.read(path))):
+                await asyncio.sleep(0.5)
+        return answer[1]
+
+    async def progress(self, seconds=60):
+        seen = len(self.books.acknowledged)
+        async with asyncio.timeout(seconds):
+            while len(self.books.acknowledged) < seen + BETWEEN_FAULTS:
+                await asyncio.sleep(0.01)
+
+    async def stored(self):
+        """Event ids in the store, repeats included."""
+        ports = Ports(load_settings(self.config), self.config.parent, installed(), system_clock)
+        now = datetime.now(UTC)
+        span = Span(now - timedelta(days=1), now + timedelta(days=1))
+        scan = Scan(
+            self.founded.workspace.id, span, "USD", "UTC", ConversionSet(frozenset()), include_bots=True
+        )
+        async with running([ports.events]):
+            return [event.event_id for event in (await ports.events.page(EventPage(scan, 100_000))).events]
+
+
+def _asked(request):
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, json.load(refused)
+
+
+@pytest.fixture
+async def service(tmp_path, postgres_server):
+    config = tmp_path / "touchpoint.toml"
+    config.write_text(SETTINGS.format(url=postgres_server.url))
+    ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
+    async with running([ports.workspace]):
+        founded = await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
+    made = Service(config, founded)
+    await made.start()
+    yield made
+    if made.process.returncode is None:
+        await made.end(subprocess.Popen.kill)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_invents_no_number(
+    service, postgres_server, full
+):
+    stop, numbers = asyncio.Event(), count()
+    key = service.founded.write_key.secret
+    senders = [
+        asyncio.create_task(
+            keep_sending(service.books, Connection(service.ingest), key, lambda: f"e{next(numbers)}", stop)
+        )
+        for _ in range(CLIENTS)
+    ]
+    for _ in range(20 if full else 1):
+        await service.progress()
+        postgres_server.kill()
+        _, told = await service.read("/overview")
+        assert told["code"] == "data_unverified"
+        postgres_server.start()
+        await service.until_read("/overview", lambda status, _: status == 200)
+        await service.progress()
+        await service.end(lambda process: process.kill())
+        await service.start()
+    await service.progress()
+    stop.set()
+    await asyncio.gather(*senders)
+    assert service.books.unexpected == []
+    assert service.books.sent == service.books.acknowledged
+    told = await service.until_read("/ledger", lambda _, body: body["totals"]["in_flight"] == 0)
+    assert told["balanced"]
+    assert told["totals"]["stored"] == len(service.books.acknowledged)
+    assert await service.end(lambda process: process.terminate()) == 0
+    assert service.statuses == {200, 503}
+    assert service.books.check(await service.stored()) == (frozenset(), frozenset(), frozenset())
