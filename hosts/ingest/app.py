@@ -21,6 +21,7 @@ from service_core.intake.model import Channel
 from service_core.intake.ports import IngestQueue, QueueFailed
 from service_core.intake.track import Admitted, Answer, Refused
 from service_core.kernel.clock import Clock
+from service_core.kernel.errors import Unavailable503
 
 BODY_SECONDS: Final = 10.0
 """How long a body may take to arrive."""
@@ -74,11 +75,18 @@ async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None
         return
     except TimeoutError:
         answer = _TOO_SLOW
-    except Exception:  # noqa: BLE001 - the contract wants an answer to every fault
-        error_id = uuid4()
-        _log.exception("request failed", extra={"error_id": str(error_id)})
-        answer = track.fault(error_id)
+    except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
+        answer = _faulted(fault)
     await _reply(send, answer)
+
+
+def _faulted(fault: Exception) -> Answer:
+    """What failed is told with its id; of a store that is away, thousands of times a second, its kind is enough."""
+    error_id = uuid4()
+    away = isinstance(fault, Unavailable503)
+    told = {"error_id": str(error_id), "fault": type(fault).__name__}
+    _log.error("request failed", exc_info=None if away else fault, extra=told)
+    return track.fault(error_id)
 
 
 async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:

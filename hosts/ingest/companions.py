@@ -17,6 +17,7 @@ from service_core.intake import origins, track
 from service_core.intake.accept import TEXTS, scalar
 from service_core.intake.model import Reason
 from service_core.intake.track import Answer
+from service_core.kernel.errors import Unavailable503
 from service_core.workspace.scripts.container import EMPTY, container
 
 CONTAINER: Final = "/container-scripts"
@@ -66,6 +67,8 @@ async def _serve(on: Companions, scope: Scope, receive: Receive, send: Send) -> 
         return
     except TimeoutError:
         answer = _TOO_SLOW
+    except Unavailable503 as away:
+        answer = Answer(away.status, away.body(), {"retry-after": "5"})
     except Exception:  # noqa: BLE001 - every fault has an answer
         error_id = uuid4()
         _log.exception("request failed", extra={"error_id": str(error_id)})
