@@ -17,6 +17,7 @@ from hosts.web.frame import Frame, Page
 from hosts.web.prose import prose
 from hosts.web.safety import PUBLIC_HEADERS, headers
 from service_core.insight.catalog import Catalog
+from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.errors import NotFound, Refusal
 from service_core.workspace.analyses.model import pieces
 from service_core.workspace.analyses.run import AnalysisRun
@@ -94,7 +95,7 @@ def _shown(publication: Publication, found: Found, setting: Setting) -> Shown:
         return replace(shown, cards=[message(shown.title, f"{found.wrong}.", "lg")])
     if isinstance(run, AnalysisRun):
         return replace(shown, parts=_parts(run, found, setting))
-    covered = f"{span(run.range.from_, run.range.to, setting.zone)}, {workspace.timezone}"
+    covered = _range(run.range, setting)
     if isinstance(run, ReportRun):
         card = report_card(on_wire(run), _chart(found, run.report.id), setting, "lg")
         return replace(shown, range=covered, cards=[card])
@@ -109,9 +110,13 @@ def _filters(run: DashboardRun, setting: Setting) -> list[str]:
 
 
 def _parts(run: AnalysisRun, found: Found, setting: Setting) -> list[tuple[Markup, Card | None]]:
-    """The body with cards in the place of the lines that embed reports."""
+    """The body with cards in the place of the lines that embed reports, each with its own range."""
     cards: Mapping[UUID, Card] = {
-        outcome.report_id: _card(outcome, "lg", found, setting) for outcome in run.embeds
+        outcome.report_id: replace(
+            _card(outcome, "lg", found, setting),
+            covers=_range(outcome.result.range, setting) if outcome.result else None,
+        )
+        for outcome in run.embeds
     }
     return [
         (prose(text), None if name is None else cards.get(UUID(name))) for text, name in pieces(run.body_md)
@@ -126,6 +131,10 @@ def _card(outcome: Outcome, size: str, found: Found, setting: Setting) -> Card:
     card = report_card(on_wire(outcome.result), _chart(found, outcome.report_id), setting, size)
     cut = ("Further rows are left out.",) if outcome.truncated else ()
     return replace(card, notes=(*card.notes, *cut))
+
+
+def _range(covered: RangeAnswer, setting: Setting) -> str:
+    return f"{span(covered.from_, covered.to, setting.zone)}, {setting.zone.key}"
 
 
 def _chart(found: Found, report_id: UUID) -> str | None:

@@ -98,6 +98,7 @@ async def test_an_analysis_shows_its_words_and_the_reports_between_them(gallery)
     html, text = answer.body, words(answer)
     assert text.index("Before") < text.index("Embedded visitors") < text.index("a b 1 2")
     assert "::report" not in text
+    assert "Embedded visitors 2 to 8 March 2026, America/New_York" in text
     assert "<em>rose</em>" in html
     assert html.count("<h1") == 1
 

@@ -63,6 +63,7 @@ class Card:
         table: the same in numbers; None when the picture is a table or a text itself.
         notes: what a reader has to know to read it right.
         size: ``sm``, ``md`` or ``lg``.
+        covers: the range in words, where cards of one page differ in it.
     """
 
     title: str
@@ -72,6 +73,7 @@ class Card:
     table: Table | None = None
     notes: tuple[str, ...] = ()
     size: str = "md"
+    covers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
