@@ -37,7 +37,7 @@ def append(writer: Reader, events: Sequence[Event], note: Callable[[Reader], Non
         if new:
             _store(writer)
             note(writer)
-            _follow(writer)
+            _follow(writer, telling=any(event.told for event in events))
     return new
 
 
@@ -50,7 +50,7 @@ def _store(writer: Reader) -> None:
     writer.rows(step.ADD_EVENTS)
 
 
-def _follow(writer: Reader) -> None:
+def _follow(writer: Reader, *, telling: bool) -> None:
     """Bring every cache up to date."""
     writer.keep("parts", step.KEEP_PARTS)
     writer.keep("before", step.KEEP_BEFORE)
@@ -58,7 +58,8 @@ def _follow(writer: Reader) -> None:
     writer.rows(step.ADD_SESSIONS)
     writer.rows(step.ADD_CANDIDATES)
     writer.rows(step.TAKE_CANDIDATES)
-    writer.rows(step.ADD_TOLD)
+    if telling:
+        writer.rows(step.ADD_TOLD)
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
     writer.keep("relinked", step.KEEP_RELINKED)

@@ -11,11 +11,15 @@ from service_core.intake.accept import event_name, identifier, scalar
 from service_core.intake.addresses import MAX_ADDRESS, redacted
 from service_core.intake.event_time import event_time
 from service_core.intake.identity import Ids, generated_session, read_ids
-from service_core.intake.model import Arrival, Channel
+from service_core.intake.model import SIDES, Arrival, Channel
 from service_core.intake.poison import clean
 from service_core.intake.ports import SessionKey
 
-_ADDRESSES: Final = ("url", "referrer")
+_ADDRESSES: Final = (
+    "url",
+    "referrer",
+    *(f"{side}_touch_{name}" for side in SIDES for name in ("url", "referrer", "landing_page")),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from service_core.access.model import Workspace
-from service_core.intake.addresses import redacted
 from service_core.intake.attribution import campaign_columns
 from service_core.intake.campaign import Campaign, campaign
 from service_core.intake.classify import Classifier
@@ -49,7 +48,7 @@ def told_columns(
     """What an event tells about the touches before it (`Event.told`); None when it tells nothing.
 
     Args:
-        sent: its properties.
+        sent: its properties, secrets in page addresses redacted.
         happened: its time.
         workspace: its own domains and channels count.
         classifier: source lists and channel rules.
@@ -88,7 +87,7 @@ def _columns(
     brought, page = touch.brought, touch.page
     found = classifier.classify(brought, page.external, workspace.rules.channels)
     carried = campaign_columns(brought, {}, denied=denied)
-    address = redacted(page.referrer) if page.referrer else None
+    address = page.referrer
     columns = {
         "timestamp": touch.at.replace(tzinfo=None).isoformat(" ", "microseconds"),
         "own_source": found.source,

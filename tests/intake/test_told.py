@@ -106,4 +106,6 @@ def test_what_is_told_classifies_neither_the_event_nor_makes_it_a_touch():
 
 def test_secrets_in_an_address_are_hidden():
     said = {"first_touch_referrer": "https://partner.example/?token=s3cret"}
-    assert "s3cret" not in json.dumps(tells(**AD, **said).told)
+    event = tells(**AD, **said)
+    assert "s3cret" not in json.dumps([event.told, event.event_data])
+    assert event.told["first_referrer"] == "https://partner.example/?token=redacted"

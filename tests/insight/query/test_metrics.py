@@ -35,6 +35,25 @@ async def test_every_metric_of_events_has_its_golden_value_alone(shop, metric):
     assert value["available"]
 
 
+async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_revenue(shop):
+    buys = {"name": "purchase", "session": "s7"}
+    later = (
+        {"name": "add_to_cart", "at": "2026-07-03T10:00", "visitor": "V4", "session": "s6"},
+        {**buys, "at": "2026-07-04T10:00", "visitor": "V1", "revenue": 5000, "order_id": "2"},
+        {**buys, "at": "2026-07-04T11:00", "visitor": "V5", "revenue": 2950, "order_id": "3"},
+        {**buys, "at": "2026-07-09T10:00", "visitor": "V5", "revenue": 100, "order_id": "4"},
+    )
+    await shop.store.append([shop.story.happens(**told) for told in later])
+    rates = ["cart_abandonment_rate", "repeat_purchase_rate", "refund_rate", "aov"]
+    answer = await shop.metrics(WEEK | {"metrics": rates})
+    assert {value["id"]: value["value"] for value in answer["metrics"]} == {
+        "cart_abandonment_rate": 0.5,
+        "repeat_purchase_rate": 0.5,
+        "refund_rate": 0.102500,
+        "aov": 66.67,
+    }
+
+
 async def test_a_metric_in_bulk_has_the_value_it_has_alone(shop):
     answer = await shop.metrics(WEEK | {"metrics": list(GOLDEN)})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == GOLDEN
