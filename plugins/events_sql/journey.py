@@ -13,8 +13,9 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import NEAR, THEIRS, keep_near, of
 from plugins.events_sql.log import ROW
+from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persona import own_events, shown_touch
-from plugins.events_sql.reach import reached
+from plugins.events_sql.reach import by_told
 from plugins.events_sql.relations import MoneyRows, between, conversions
 from plugins.events_sql.rows import aware, event
 from plugins.events_sql.stitching import person_no, person_of
@@ -137,9 +138,13 @@ def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
 
 
 def _paths(plan: JourneyPlan) -> sa.Select[Any]:
-    """The newest touches of every conversion, oldest first, and how many there are."""
-    unit = sa.select(REACHED).cte("unit")
-    met = reached(unit, touches(plan.scan, NEAR), plan.scan, plan.window, COLUMNS)
+    """The newest touches of every conversion, oldest first, and how many there are, or one more than asked.
+
+    They are found by their place among the person's touches, so that a long window costs no more.
+    """
+    unit, touch = sa.select(REACHED).cte("unit"), touches(plan.scan, NEAR)
+    told = by_told(unit, touch, plan.scan, plan.window, list(COLUMNS))
+    met = sa.union_all(_newest(plan, unit, touch), told).subquery("met")
     together: Any = {"partition_by": met.c.unit}
     place = sa.func.row_number().over(**together, order_by=(met.c.touch_at.desc(), met.c.touch_seq.desc()))
     numbered = sa.select(
@@ -148,3 +153,43 @@ def _paths(plan: JourneyPlan) -> sa.Select[Any]:
     columns = [numbered.c[f"touch_{name}"] for name in ("at", *COLUMNS)]
     found = sa.select(numbered.c.unit, numbered.c.among_all, *columns)
     return found.where(numbered.c.place <= plan.most).order_by(numbered.c.unit, numbered.c.place.desc())
+
+
+def _newest(plan: JourneyPlan, unit: sa.CTE, touch: sa.CTE) -> sa.Select[Any]:
+    """The touches of their own that units have in the window, the newest and one more."""
+    by_time: Any = {"partition_by": touch.c.person_no, "order_by": (touch.c.at, touch.c.seq)}
+    mine = touch.c.person_no.in_(sa.select(REACHED.c.person_no))
+    own = sa.select(touch, sa.func.row_number().over(**by_time).label("place")).where(mine).cte("own")
+    upto = _places(unit, own)
+    numbers = sa.literal(list(range(plan.most + 1)), sa.ARRAY(_INT))
+    back = sa.select(fn.Each(numbers).label("n")).subquery("back")
+    wanted = (
+        sa.select(
+            upto.c.unit,
+            upto.c.person_no,
+            upto.c["at"].label("until"),
+            (upto.c.place - back.c.n).label("place"),
+        )
+        .select_from(upto.join(back, sa.true()))
+        .subquery("wanted")
+    )
+    same = sa.and_(own.c.person_no == wanted.c.person_no, own.c.place == wanted.c.place)
+    waited = fn.Micros(wanted.c.until) - fn.Micros(own.c["at"])
+    columns = [own.c[name].label(f"touch_{name}") for name in ("at", "seq", *COLUMNS)]
+    found = sa.select(wanted.c.unit, *columns, waited.label("waited"), own.c.is_direct)
+    return found.select_from(wanted.join(own, same)).where(waited <= sa.literal(micros_of(plan.window)))
+
+
+def _places(unit: sa.CTE, own: sa.CTE) -> sa.Subquery:
+    """How many touches every unit has up to its instant, that instant included."""
+    nothing, one = sa.literal_column("0", _INT), sa.literal_column("1", _INT)
+    nobody = sa.cast(sa.null(), _INT)
+    steps = sa.union_all(
+        sa.select(unit.c.unit, unit.c.person_no, unit.c.timestamp.label("at"), nothing.label("touched")),
+        sa.select(nobody, own.c.person_no, own.c["at"], one),
+    ).subquery("steps")
+    order = (steps.c["at"], steps.c.touched.desc())
+    summed = sa.func.sum(steps.c.touched).over(partition_by=steps.c.person_no, order_by=order, rows=(None, 0))
+    place = sa.cast(summed, _INT).label("place")
+    counted = sa.select(steps.c.unit, steps.c.person_no, steps.c["at"], place).subquery("counted")
+    return sa.select(counted).where(counted.c.unit.is_not(None)).subquery("upto")

@@ -33,21 +33,23 @@ def reached(
         carried: columns of the unit that go with it.
     """
     asked = list(columns)
-    of_unit = [unit.c[name] for name in ("unit", *carried)]
     own = [touch.c[name].label(f"touch_{name}") for name in ("at", "seq", *asked)]
-    same = touch.c.person_no == unit.c.person_no
+    facts = (*(unit.c[name] for name in ("unit", *carried)), *own, _waited(unit, touch).label("waited"))
+    met = sa.and_(touch.c.person_no == unit.c.person_no, *_counts(unit, touch, window))
+    seen = sa.select(*facts, touch.c.is_direct).select_from(unit.join(touch, met))
+    return sa.union_all(seen, by_told(unit, touch, scan, window, asked, *carried)).subquery("reached")
+
+
+def by_told(
+    unit: sa.CTE, touch: sa.CTE, scan: Scan, window: timedelta, asked: list[str], *carried: str
+) -> sa.Select[Any]:
+    """The part of `reached` that clients told: where a person has no touch of its own by then."""
     told = _told(unit, touch, scan, asked)
     said = [told.c[name].label(f"touch_{name}") for name in ("at", "place_seq", *asked)]
+    facts = (*(unit.c[name] for name in ("unit", *carried)), *said, _waited(unit, told).label("waited"))
+    met = sa.and_(told.c.unit == unit.c.unit, told.c.newest == 1, *_counts(unit, told, window))
     direct = (told.c.channel == DIRECT).label("is_direct")
-    by_told = sa.and_(told.c.unit == unit.c.unit, told.c.newest == 1)
-    return sa.union_all(
-        sa.select(*of_unit, *own, _waited(unit, touch).label("waited"), touch.c.is_direct).select_from(
-            unit.join(touch, sa.and_(same, *_counts(unit, touch, window)))
-        ),
-        sa.select(*of_unit, *said, _waited(unit, told).label("waited"), direct).select_from(
-            unit.join(told, sa.and_(by_told, *_counts(unit, told, window)))
-        ),
-    ).subquery("reached")
+    return sa.select(*facts, direct).select_from(unit.join(told, met))
 
 
 def _waited(unit: Any, touch: Any) -> Expression:
