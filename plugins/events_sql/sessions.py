@@ -80,11 +80,16 @@ def _merged(scan: Scan) -> sa.FromClause:
         **{
             name: sa.func.sum(SESSIONS.c[name]).over(**together) for name in ("events", "pageviews", "others")
         },
-        **{name: sa.func.bool_or(SESSIONS.c[name]).over(**together) for name in ("has_cart", "has_purchase")},
-        "has_revenue": sa.func.bool_or(sa.and_(people, SESSIONS.c.has_revenue)).over(**together),
+        **{name: _any(SESSIONS.c[name]).over(**together) for name in ("has_cart", "has_purchase")},
+        "has_revenue": _any(sa.and_(people, SESSIONS.c.has_revenue)).over(**together),
         "names": sa.func.max(sa.case((people, SESSIONS.c.names))).over(**together),
-        "is_bot": sa.func.bool_and(SESSIONS.c.is_bot).over(**together),
+        "is_bot": sa.func.bool_and(SESSIONS.c.is_bot, type_=sa.Boolean).over(**together),
     }
     columns = [whole[c.name].label(c.name) if c.name in whole else c for c in SESSIONS.columns]
     numbered = sa.select(*columns, _place().label("place")).where(*_own(scan)).subquery()
     return sa.select(numbered).where(numbered.c.place == 1).subquery("merged")
+
+
+def _any(condition: Expression) -> Any:
+    """Whether any row meets it; its type is told, because predicates on it are read by type."""
+    return sa.func.bool_or(condition, type_=sa.Boolean)

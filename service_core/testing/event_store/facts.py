@@ -103,6 +103,17 @@ class Facts(Kit):
         assert await measure(store, story.scan(SPAN), *leaves) == (1, 3, 240.0, 1, 1)
         assert await measure(store, story.scan(days("2026-03-04", "2026-03-04")), *leaves) == (0, 0, 0, 0, 0)
 
+    async def test_sessions_with_a_cart_are_counted_with_bots_too(self, store: Store, story: Story) -> None:
+        story.happens("add_to_cart", at="2026-03-03T10:00", visitor="A1")
+        story.happens("purchase", at="2026-03-03T10:01", visitor="A1", revenue=1)
+        story.happens("add_to_cart", at="2026-03-03T10:00", visitor="B1", is_bot=True)
+        await store.append(story.events)
+        carts = [
+            count(Relation.SESSIONS, Predicate(name, Op.EQ, True)) for name in ("has_cart", "has_purchase")
+        ]
+        assert await measure(store, story.scan(SPAN), *carts) == (1, 1)
+        assert await measure(store, story.scan(SPAN, include_bots=True), *carts) == (2, 1)
+
     async def test_active_persons_look_back_whole_local_days(self, store: Store, story: Story) -> None:
         zone = "America/New_York"  # March 8 has 23 hours there: it begins at 05:00 UTC, ends at 04:00
         for i, at in enumerate(
