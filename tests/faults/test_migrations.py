@@ -1,0 +1,160 @@
+"""F24: a database of an earlier version, with data in it, is upgraded under kills: forward only, nothing lost."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from signal import SIGKILL
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+
+from plugins import workspace_sql
+from plugins.workspace_sql.migrate import SCRIPTS
+from plugins.workspace_sql.tables import METADATA
+from service_core.access.model import CredentialKind
+from service_core.extension import load
+from service_core.kernel.ids import digest
+from service_core.testing.intake import NOON
+from tests.faults.conftest import FULL
+
+RELEASED = sorted(script.name[:4] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))[:-1]
+KILLED = """
+import asyncio, os, signal, sys
+from itertools import count
+from pathlib import Path
+from sqlalchemy import Engine, event
+from service_core.extension import load
+
+url, folder, last = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+statements = count(1)
+
+@event.listens_for(Engine, "before_cursor_execute")
+def die(*_):
+    if next(statements) == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(load().open("workspace", url, folder=folder).start())
+os._exit(0)
+"""
+
+
+@contextmanager
+def opened(url, folder):
+    address = url.replace("postgresql://", "postgresql+psycopg://")
+    engine = sa.create_engine(address.replace("sqlite:///", f"sqlite:///{folder}/"))
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def of_an_earlier_version(connection, revision):
+    """Only the tables of a revision, as its release made them."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def filled(connection, number):
+    """So many workspaces with a key each."""
+    found = sa.MetaData()
+    found.reflect(connection, only=["workspaces", "credentials"])
+    workspaces, credentials = (typed(found.tables[name]) for name in ("workspaces", "credentials"))
+    for part, make in ((workspaces, a_workspace), (credentials, a_key)):
+        rows = [make(n) | filler(part, make(n)) for n in range(number)]
+        connection.execute(sa.insert(part), rows)
+
+
+def typed(table):
+    """The columns of a revision with the types of today: SQLite tells of some only that they are text."""
+    today = METADATA.tables[table.name].c
+    columns = [sa.Column(c.name, today[c.name].type, nullable=c.nullable) for c in table.columns]
+    return sa.Table(table.name, sa.MetaData(), *columns)
+
+
+def a_workspace(n):
+    return {
+        "id": UUID(int=n + 1), "public_id": f"{n:012}", "name": f"Shop {n}", "timezone": "UTC", "currency": "EUR",
+        "plan": "unlimited", "active": True, "created_at": NOON, "secret": b"secret", "allowed_origins": [],
+    }  # fmt: skip
+
+
+def a_key(n):
+    return {
+        "id": UUID(int=n + 1), "workspace_id": UUID(int=n + 1), "kind": CredentialKind.AGENT.value,
+        "name": "Agent", "scopes": ["service:read"], "rate_limit": 100, "hint": "abcd",
+        "digest": digest(f"secret {n}"), "created_at": NOON,
+    }  # fmt: skip
+
+
+def filler(table, row):
+    """Something for each column a later revision demands."""
+    demanded = (column for column in table.columns if not column.nullable and column.name not in row)
+    return {column.name: {} if isinstance(column.type, sa.JSON) else 0 for column in demanded}
+
+
+def contents(connection, tables):
+    """Table -> its rows, told column by column and in order, for the columns given."""
+    return {
+        name: sorted(
+            map(str, connection.execute(sa.select(*map(sa.column, columns)).select_from(sa.table(name))))
+        )
+        for name, columns in tables.items()
+    }
+
+
+def shape(connection):
+    """Table -> its columns, without what says something about the database itself."""
+    inspector = sa.inspect(connection)
+    names = set(inspector.get_table_names()) - {"alembic_version"}
+    return {name: [column["name"] for column in inspector.get_columns(name)] for name in sorted(names)}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request):
+    return "sqlite:///workspace.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+def upgraded_until(last, url, folder):
+    """Start a process that ends, as by a kill, at its ``last`` statement; its exit code."""
+    return subprocess.run([sys.executable, "-c", KILLED, url, str(folder), str(last)], check=False).returncode
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("revision", RELEASED if FULL else RELEASED[:: len(RELEASED) - 1])
+async def test_an_upgrade_that_is_killed_changes_nothing_and_the_next_one_keeps_every_row(
+    url, tmp_path, revision
+):
+    with opened(url, tmp_path) as connection:
+        of_an_earlier_version(connection, revision)
+        filled(connection, 2_000 if FULL else 100)
+        before = shape(connection)
+        rows = contents(connection, before)
+    for last in range(5, 200, 6) if FULL else (8,):
+        ended = upgraded_until(last, url, tmp_path)
+        assert ended == -SIGKILL or (FULL and last > 5 and ended == 0)
+        if ended == 0:
+            break  # it came to its end before
+        with opened(url, tmp_path) as connection:
+            assert shape(connection) == before
+            assert contents(connection, before) == rows
+    await looked_through(url, tmp_path)
+    with opened(url, tmp_path) as connection:
+        assert set(before) <= set(shape(connection))
+        assert contents(connection, before) == rows
+
+
+async def looked_through(url, folder):
+    """The next start finds every workspace and key through the port."""
+    store = load([("workspace_sql", workspace_sql)], discover=False).open("workspace", url, folder=folder)
+    await store.start()
+    try:
+        assert [workspace.name for workspace in await store.workspaces()][:2] == ["Shop 0", "Shop 1"]
+        assert (await store.identify(digest("secret 7"))).workspace.name == "Shop 7"
+    finally:
+        await store.aclose()
