@@ -11,10 +11,6 @@ the registry is frozen -> a URL of the settings picks an adapter -> ``open`` bui
 ``start()`` -> work -> ``aclose()``.
 """
 
-from service_core.access.authorization.model import Client as Client
-from service_core.access.authorization.model import Issued as Issued
-from service_core.access.authorization.model import Ticket as Ticket
-from service_core.access.authorization.model import TicketKind as TicketKind
 from service_core.access.mail import Mail as Mail
 from service_core.access.mail import MailDown as MailDown
 from service_core.access.mail import Message as Message
@@ -30,8 +26,12 @@ from service_core.access.model import CredentialKind as CredentialKind
 from service_core.access.model import Grant as Grant
 from service_core.access.model import Identity as Identity
 from service_core.access.model import Workspace as Workspace
-from service_core.access.oauth.ports import ACCESS_TOKEN_LIFETIME as ACCESS_TOKEN_LIFETIME
-from service_core.access.oauth.ports import AccessToken as AccessToken
+from service_core.access.oauth.model import ACCESS_TOKEN_LIFETIME as ACCESS_TOKEN_LIFETIME
+from service_core.access.oauth.model import AccessToken as AccessToken
+from service_core.access.oauth.model import Client as Client
+from service_core.access.oauth.model import Issued as Issued
+from service_core.access.oauth.model import Ticket as Ticket
+from service_core.access.oauth.model import TicketKind as TicketKind
 from service_core.access.ports import Allowance as Allowance
 from service_core.access.ports import Directory as Directory
 from service_core.access.ports import LimiterDown as LimiterDown

@@ -9,10 +9,9 @@ from typing import Any, Final, Protocol
 
 from dependency_injector import containers, providers
 
-from service_core.access.authorization.ports import Clients, Tickets
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
-from service_core.access.oauth.ports import Grants
+from service_core.access.oauth.ports import Clients, Grants, Tickets
 from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups

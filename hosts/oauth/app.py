@@ -12,9 +12,9 @@ from hosts.web.authorization import addresses_of, consents_of, exchange_of, regi
 from hosts.web.forms import body_of, clean_pairs, pairs_of
 from hosts.web.frame import Frame
 from hosts.web.safety import headers
-from service_core.access.authorization.model import OAuthFault, SentBack
 from service_core.access.networks import network_of
-from service_core.kernel.errors import Refusal
+from service_core.access.oauth.model import OAuthFault, SentBack
+from service_core.kernel.errors import Refusal, Unavailable503
 
 Handler = Callable[[], Awaitable[Response]]
 
@@ -24,6 +24,9 @@ _PREFLIGHT: Final = {
     "Access-Control-Allow-Headers": "Authorization, Content-Type, MCP-Protocol-Version",
     "Access-Control-Max-Age": "86400",
 }
+RETRY: Final = {429: "3600", 503: "5"}
+"""Status -> seconds after which to ask again."""
+
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
@@ -117,15 +120,19 @@ def _add(blueprint: Blueprint, path: str, handlers: Mapping[str, Handler]) -> No
         try:
             return await handler()
         except OAuthFault as fault:
-            retry = {"Retry-After": "3600"} if fault.status == 429 else {}  # noqa: PLR2004
-            body = {"error": fault.error, "error_description": fault.description}
-            return _json(body, fault.status, retry)
+            return _refused(fault.error, fault.description, fault.status)
+        except Unavailable503 as away:
+            return _refused("temporarily_unavailable", away.message, away.status)
         except Refusal as refusal:
-            body = {"error": "invalid_request", "error_description": refusal.message}
-            return _json(body, refusal.status)
+            return _refused("invalid_request", refusal.message, refusal.status)
 
     endpoint = path.replace(".", "")  # a dot has a meaning in names of endpoints
     blueprint.add_url_rule(path, endpoint, view, methods=_METHODS, provide_automatic_options=False)
+
+
+def _refused(error: str, description: str, status: int) -> Response:
+    retry = {"Retry-After": RETRY[status]} if status in RETRY else {}
+    return _json({"error": error, "error_description": description}, status, retry)
 
 
 def _json(

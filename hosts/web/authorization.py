@@ -1,10 +1,10 @@
 """The parts of the authorization server, put together from a composed deployment."""
 
 from hosts.composition.compose import Service
-from service_core.access.authorization.addresses import Addresses
-from service_core.access.authorization.consent import Consents
-from service_core.access.authorization.exchange import Exchange
-from service_core.access.authorization.register import Registrar
+from service_core.access.oauth.addresses import Addresses
+from service_core.access.oauth.consent import Consents
+from service_core.access.oauth.exchange import Exchange
+from service_core.access.oauth.register import Registrar
 
 
 def addresses_of(service: Service) -> Addresses:

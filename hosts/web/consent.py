@@ -9,11 +9,11 @@ from hosts.web.authorization import consents_of
 from hosts.web.forms import clean_pairs
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
-from service_core.access.authorization.consent import Asked
-from service_core.access.authorization.model import OAuthFault, SentBack, host_of
-from service_core.access.authorization.redirects import LOOPBACK, source_of
 from service_core.access.members.model import Member
 from service_core.access.model import Workspace
+from service_core.access.oauth.consent import Asked
+from service_core.access.oauth.model import OAuthFault, SentBack, host_of
+from service_core.access.oauth.redirects import LOOPBACK, source_of
 
 
 async def ask(frame: Frame) -> Response:

@@ -9,7 +9,8 @@ from typing import Final
 from service_core.access.authenticate import Authenticator, bearer, refused
 from service_core.access.keys import DEFAULT_RATE
 from service_core.access.model import Applicant, Credential, CredentialKind, Delegate, Identity
-from service_core.access.oauth.ports import AccessToken, Grants
+from service_core.access.oauth.model import AccessToken
+from service_core.access.oauth.ports import Grants
 from service_core.access.roles import OAUTH_SCOPES
 from service_core.access.signup.ports import By, Signups
 from service_core.access.workspaces import Workspaces

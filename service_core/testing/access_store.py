@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service_core.access.members.model import Account, Invitation, Link, Member, Purpose, Session
 from service_core.access.model import Credential, Grant, Identity, Workspace
-from service_core.access.oauth.ports import ACCESS_TOKEN_LIFETIME, AccessToken
+from service_core.access.oauth.model import ACCESS_TOKEN_LIFETIME, AccessToken
 from service_core.access.requests.model import REQUEST_LIFETIME, KeyRequest, RequestStatus
 from service_core.access.roles import Role
 from service_core.access.signup.model import Signup, SignupStatus

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from service_core.insight.ports import StoreUnavailable
 from tests.oauth.walk import LINKS, READ, REDIRECT, REPORTS, VERIFIER, program
 
 
@@ -286,3 +287,17 @@ async def test_a_grant_nothing_can_continue_leaves_the_list(deployment, ann):
     deployment.clock.advance(minutes=2)
     await helper.code(ann)
     assert len(await live(deployment)) == 1
+
+
+async def test_while_the_store_is_away_a_program_hears_to_come_back(deployment, ann, monkeypatch):
+    helper = await program(deployment)
+    code = (await helper.code(ann))["code"]
+
+    async def away(_):
+        raise StoreUnavailable
+
+    with monkeypatch.context() as patched:
+        patched.setattr(deployment.store, "ticket", away)
+        status, said = await helper.redeem(code)
+    assert (status, said["error"]) == (503, "temporarily_unavailable")
+    assert (await helper.redeem(code))[0] == 200

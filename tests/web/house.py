@@ -115,7 +115,7 @@ class House:
 
     async def consent(self, redirect="http://127.0.0.1:1/callback", name="Good helper"):
         """The consent page of a new program."""
-        from service_core.access.authorization.model import Client  # noqa: PLC0415
+        from service_core.access.oauth.model import Client  # noqa: PLC0415
 
         client = Client(str(new_id()), name, (redirect,), system_clock())
         await self.store.save_client(client)

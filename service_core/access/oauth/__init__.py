@@ -1,1 +1,1 @@
-"""Grants people give to programs over OAuth; the authorization server itself stands above."""
+"""The OAuth 2.1 authorization server: programs register, people consent, secrets are exchanged (contract 8)."""

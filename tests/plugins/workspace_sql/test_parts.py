@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.access.authorization.model import Issued, Ticket, TicketKind
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Grant
+from service_core.access.oauth.model import Issued, Ticket, TicketKind
 from service_core.access.roles import Role
 from service_core.delivery.exports.model import Export, Format, Status, Subject
 from service_core.kernel.ids import digest, new_id

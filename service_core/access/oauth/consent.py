@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from service_core.access.authorization.addresses import Addresses
-from service_core.access.authorization.model import (
+from service_core.access.members.model import Member
+from service_core.access.model import Grant
+from service_core.access.oauth.addresses import Addresses
+from service_core.access.oauth.model import (
     CODE_LIFETIME,
     Client,
     OAuthFault,
@@ -14,10 +16,8 @@ from service_core.access.authorization.model import (
     Ticket,
     TicketKind,
 )
-from service_core.access.authorization.ports import Clients, Tickets
-from service_core.access.authorization.redirects import is_registered, with_parameters
-from service_core.access.members.model import Member
-from service_core.access.model import Grant
+from service_core.access.oauth.ports import Clients, Tickets
+from service_core.access.oauth.redirects import is_registered, with_parameters
 from service_core.access.roles import OAUTH_SCOPES
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import digest, new_id, new_token

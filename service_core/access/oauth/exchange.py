@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from service_core.access.authorization.addresses import Addresses
-from service_core.access.authorization.consent import CODE_PREFIX, scopes_of
-from service_core.access.authorization.model import (
+from service_core.access.members.ports import Members
+from service_core.access.oauth.addresses import Addresses
+from service_core.access.oauth.consent import CODE_PREFIX, scopes_of
+from service_core.access.oauth.model import (
+    ACCESS_TOKEN_LIFETIME,
     REFRESH_LIFETIME,
     Issued,
     OAuthFault,
     Ticket,
     TicketKind,
 )
-from service_core.access.authorization.ports import Tickets
-from service_core.access.members.ports import Members
-from service_core.access.oauth.ports import ACCESS_TOKEN_LIFETIME, Grants
+from service_core.access.oauth.ports import Grants, Tickets
 from service_core.access.roles import OAUTH_SCOPES
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import ACCESS_TOKEN, base64url, digest, new_access_token, new_token

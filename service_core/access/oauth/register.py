@@ -4,9 +4,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
-from service_core.access.authorization.model import Client, OAuthFault, host_of
-from service_core.access.authorization.ports import Clients
-from service_core.access.authorization.redirects import is_safe
+from service_core.access.oauth.model import Client, OAuthFault, host_of
+from service_core.access.oauth.ports import Clients
+from service_core.access.oauth.redirects import is_safe
 from service_core.access.ports import LimiterDown, RateLimiter
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id

@@ -1,4 +1,4 @@
-"""Registered programs, the single-use secrets of a grant, and how a request to the server can fail."""
+"""Registered programs, the tokens and single-use secrets of a grant, and how a request to the server can fail."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
-from service_core.access.model import Grant
+from service_core.access.members.model import Account, Member
+from service_core.access.model import Grant, Workspace
 
+ACCESS_TOKEN_LIFETIME: Final = timedelta(minutes=15)
 CODE_LIFETIME: Final = timedelta(seconds=60)
 REFRESH_LIFETIME: Final = timedelta(days=30)
 
@@ -20,6 +22,21 @@ class Client:
     name: str
     redirect_uris: tuple[str, ...]
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """What an access token stands for, read together so that one state is seen.
+
+    Attributes:
+        member: present membership; a token whose account left the workspace is not found at all.
+    """
+
+    grant: Grant
+    expires_at: datetime
+    account: Account
+    member: Member
+    workspace: Workspace
 
 
 class TicketKind(StrEnum):
