@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from plugins.events_sql.settings import DuckSettings, PostgresSettings
+from plugins.events_sql.settings import ClickHouseSettings, DuckSettings, PostgresSettings
 from service_core.plugin import Adapter, Keeps, hook
 
 
 @hook
 def adapters() -> Iterable[Adapter]:
-    """``duckdb:///events.db``: one file beside the service, owned by one process."""
+    """An embedded file, a database, or a cluster; the statements are the same."""
     return [
         Adapter(
             "events",
@@ -27,6 +27,13 @@ def adapters() -> Iterable[Adapter]:
             PostgresSettings,
             "Events in a PostgreSQL database: several processes share it.",
         ),
+        Adapter(
+            "events",
+            "clickhouse",
+            _clickhouse,
+            ClickHouseSettings,
+            "Events in ClickHouse: one server, or a cluster of them.",
+        ),
     ]
 
 
@@ -42,3 +49,10 @@ def _postgresql(settings: Any) -> object:
     from plugins.events_sql.dialects.postgresql.backend import Postgres
 
     return SqlEvents(Postgres(settings))
+
+
+def _clickhouse(settings: Any) -> object:
+    from plugins.events_sql.adapter import SqlEvents
+    from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
+
+    return SqlEvents(ClickHouse(settings))

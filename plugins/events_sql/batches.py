@@ -9,15 +9,14 @@ from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
 import polars as pl
 
-from plugins.events_sql.persons import ALIAS, MATCHED
+from plugins.events_sql.links import said
+from plugins.events_sql.rows import stored
 from plugins.events_sql.tables import BATCH, JSON_COLUMNS, plain
 from service_core.plugin import COLUMNS, Event
 
 _POLARS: Final[Mapping[Any, Any]] = {int: pl.Int64, bool: pl.Boolean}
-_EMPTY: Final = {name: "[]" if name == "bot_reasons" else "{}" for name in JSON_COLUMNS}
 
 
 def columns(events: Sequence[Event]) -> pl.DataFrame:
@@ -34,22 +33,6 @@ def rows(events: Sequence[Event]) -> Iterator[tuple[Any, ...]]:
 
 
 _SAID: Final = {"previous_id": pl.String, "web_visitor_id": pl.String, "carries": pl.Boolean}
-
-
-def said(event: Event) -> tuple[str | None, str | None, bool]:
-    """What an event tells about persons: the id an alias ends, the visitor a match names, any carried id."""
-    if event.is_bot:
-        return None, None, False
-    data = event.event_data
-    previous = _text(data, "previous_id") if event.event_name == ALIAS else None
-    matches = event.event_name == MATCHED and data.get("match_method") == "email"
-    web_visitor = _text(data, "web_visitor_id") if matches else None
-    return previous, web_visitor, matches or event.external_ids is not None
-
-
-def _text(data: Mapping[str, Any], key: str) -> str | None:
-    value = data.get(key)
-    return value if isinstance(value, str) else None
 
 
 def each_once(events: Iterable[Event], seconds: float) -> list[Event]:
@@ -73,9 +56,5 @@ def _series(name: str, kind: Any, values: list[Any]) -> pl.Series:
         texts = {value: str(value) for value in set(values)}
         values = [texts[value] for value in values]
     elif name in JSON_COLUMNS:
-        values = [None if value is None else _json(value) if value else _EMPTY[name] for value in values]
+        values = [stored(name, value) for value in values]
     return pl.Series(name, values, dtype=_POLARS.get(kind, pl.String))
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()

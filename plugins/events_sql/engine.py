@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
 from sqlalchemy.engine.default import DefaultDialect
@@ -43,17 +43,22 @@ class Session(Protocol):
     def hold(self) -> None:
         """Let all further statements see one state, where the engine has such a thing."""
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """Commit what the block writes, or nothing of it when it fails."""
-
-    def load(self, events: Sequence[Event]) -> None:
-        """Make a batch readable as the table ``batch`` (`tables.BATCH`)."""
-
     def stop(self) -> None:
         """Stop what runs now; called by another thread."""
 
     def close(self) -> None:
         """Give the connection back."""
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """What a session of an engine with transactions does beside answering."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Commit what the block writes, or nothing of it when it fails."""
+
+    def load(self, events: Sequence[Event]) -> None:
+        """Make a batch readable as the table ``batch`` (`tables.BATCH`)."""
 
 
 class Backend(Protocol):

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from plugins.events_sql import caches
 from plugins.events_sql import functions as fn
+from plugins.events_sql.links import MATCHED
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.persons import MATCHED
 from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
 from service_core.plugin import COLUMNS, REPEAT
 

@@ -12,7 +12,7 @@ from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
 from plugins.events_sql.log import NEWEST, ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import END, EVENTS, IDS, OWNERS, PERSONS
+from plugins.events_sql.tables import END, EVENTS, IDS, OWNERS, PERSONS, Number
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
 
@@ -81,7 +81,7 @@ def own_events(scan: Scan, person: str, reader: Reader) -> tuple[int, Any, list[
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return None
-    keep_theirs(scan.workspace_id, sa.select(sa.literal(number)), reader)
+    keep_theirs(scan.workspace_id, sa.select(sa.literal(number, Number())), reader)
     rows = EventRows(scan, scan.span)
     met = [rows.met(predicate) for predicate in scan.filters]
     where = [*rows.where, *met, of(THEIRS, EVENTS.c.visitor_no), rows.person_no() == number]
@@ -103,7 +103,7 @@ def person_touches(scan: Scan, person: str, limit: int, reader: Reader) -> list[
     number = _number(scan.workspace_id, person, reader)
     if number is None:
         return []
-    keep_theirs(scan.workspace_id, sa.select(sa.literal(number)), reader)
+    keep_theirs(scan.workspace_id, sa.select(sa.literal(number, Number())), reader)
     keep_near(scan.workspace_id, reader)
     touch = touches(scan, NEAR)
     columns = [touch.c[name] for name in ("at", *COLUMNS)]

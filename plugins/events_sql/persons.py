@@ -6,7 +6,7 @@ so that a question only looks the result up.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -14,12 +14,10 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.links import ALIAS, MATCHED
 from plugins.events_sql.rows import loads
 from plugins.events_sql.stitching import held
-from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS, REVOKED
-
-ALIAS: Final = "$alias"
-MATCHED: Final = "$web_attribution_matched"
+from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS, REVOKED, Number
 
 
 def names(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -147,6 +145,6 @@ def _carried(
     for event_id, together in everyone.items():
         carriers[event_id] |= together
     persons = sorted(set().union(*carriers.values())) if carriers else []
-    listed = fn.Listed(IDS.c.no, sa.literal(persons, sa.ARRAY(sa.BigInteger)))
+    listed = fn.Listed(IDS.c.no, sa.literal(persons, sa.ARRAY(Number)))
     texts = sa.select(IDS.c.no, IDS.c.id).where(IDS.c.workspace_id == workspace, listed)
     return carriers, dict(map(tuple, reader.rows(texts))) if persons else {}

@@ -10,6 +10,14 @@ from plugins.events_sql.tables import JSON_COLUMNS, plain
 from service_core.plugin import COLUMNS, Event
 
 _NAMES: Final = tuple(f.name for f in COLUMNS)
+_EMPTY: Final = {name: "[]" if name == "bot_reasons" else "{}" for name in JSON_COLUMNS}
+
+
+def stored(name: str, value: Any) -> Any:
+    """The value of a column as a scalar: collections as JSON text."""
+    if value is None or name not in JSON_COLUMNS:
+        return value
+    return orjson.dumps(value).decode() if value else _EMPTY[name]
 
 
 def loads(text: str) -> Any:

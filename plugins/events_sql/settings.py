@@ -68,8 +68,10 @@ class ClickHouseSettings(_ServerSettings):
     Attributes:
         cluster: name of the cluster in the server's configuration; tables are then replicated and
             spread over its shards. Empty keeps them on the one server.
+        secure: whether HTTPS is spoken.
         connect_seconds: how long a connection may take.
     """
 
     cluster: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]*$")] = ""
+    secure: bool = False
     connect_seconds: Annotated[int, Field(ge=1, le=60)] = 5

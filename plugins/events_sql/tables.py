@@ -23,6 +23,10 @@ class Json(sa.Text):
     """JSON text, or what an engine has for it."""
 
 
+class Number(sa.BigInteger):
+    """The number of a visitor, a strong id or a session: small ones that are handed out, or wide digests."""
+
+
 _TYPES: Final[Mapping[Any, type[sa.types.TypeEngine[Any]]]] = {
     str: sa.Text,
     int: sa.BigInteger,
@@ -69,9 +73,9 @@ EVENTS: Final = sa.Table(
     "events",
     META,
     *(sa.Column(f.name, sql_type(f.type)) for f in COLUMNS),
-    sa.Column("visitor_no", sa.BigInteger),
-    sa.Column("strong_no", sa.BigInteger),
-    sa.Column("session_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
+    sa.Column("session_no", Number),
 )
 
 IDS: Final = sa.Table(
@@ -79,16 +83,16 @@ IDS: Final = sa.Table(
     META,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("id", sa.Text),
-    sa.Column("no", sa.BigInteger),
+    sa.Column("no", Number),
 )
 
 SESSIONS: Final = sa.Table(
     "sessions",
     META,
-    sa.Column("session_no", sa.BigInteger),
+    sa.Column("session_no", Number),
     sa.Column("is_bot", sa.Boolean),
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("visitor_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
     sa.Column("visitor_id", sa.Text),
     sa.Column("session_id", sa.Text),
     sa.Column("first_at", sa.DateTime),
@@ -119,9 +123,9 @@ CANDIDATES: Final = sa.Table(
     "candidates",
     META,
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("visitor_no", sa.BigInteger),
-    sa.Column("strong_no", sa.BigInteger),
-    sa.Column("session_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
+    sa.Column("session_no", Number),
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
     *(sa.Column(name, sql_type(_DECLARED[name])) for name in TOUCH_COLUMNS),
@@ -131,8 +135,8 @@ TOLD: Final = sa.Table(
     "told_touches",
     META,
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("visitor_no", sa.BigInteger),
-    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
     sa.Column("place", sa.BigInteger),
@@ -146,8 +150,8 @@ WEAK_LINKS: Final = sa.Table(
     META,
     sa.Column("workspace_id", sa.Uuid),
     sa.Column("event_id", sa.Text),
-    sa.Column("visitor_no", sa.BigInteger),
-    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
 )
@@ -156,8 +160,8 @@ OWNERS: Final = sa.Table(
     "owners",
     META,
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("visitor_no", sa.BigInteger),
-    sa.Column("strong_no", sa.BigInteger),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
     sa.Column("since", sa.DateTime),
     sa.Column("since_seq", sa.BigInteger),
     sa.Column("until", sa.DateTime),
@@ -168,8 +172,8 @@ PERSONS: Final = sa.Table(
     "persons",
     META,
     sa.Column("workspace_id", sa.Uuid),
-    sa.Column("no", sa.BigInteger),
-    sa.Column("person_no", sa.BigInteger),
+    sa.Column("no", Number),
+    sa.Column("person_no", Number),
 )
 
 BACKLOG: Final = sa.Table(

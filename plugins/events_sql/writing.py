@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import caches
 from plugins.events_sql import increments as step
-from plugins.events_sql.engine import Reader
+from plugins.events_sql.engine import Reader, Transactional
 from plugins.events_sql.persons import refresh_persons
 from plugins.events_sql.rows import naive
 from plugins.events_sql.tables import EVENTS, IDS, PERSONS, REVOKED, WEAK_LINKS
@@ -29,8 +29,9 @@ def append(writer: Reader, events: Sequence[Event], note: Callable[[Reader], Non
     from plugins.events_sql.batches import each_once  # noqa: PLC0415 - loads the data frame library
 
     received = [event.received_at for event in events]
-    with writer.session.transaction():
-        writer.session.load(each_once(events, REPEAT.total_seconds()))
+    session = transactional(writer)
+    with session.transaction():
+        session.load(each_once(events, REPEAT.total_seconds()))
         writer.keep("fresh", step.KEEP_FRESH)
         writer.rows(step.known(naive(min(received) - REPEAT), naive(max(received) + REPEAT)))
         new = int(writer.rows(step.COUNT_FRESH)[0][0])
@@ -39,6 +40,13 @@ def append(writer: Reader, events: Sequence[Event], note: Callable[[Reader], Non
             note(writer)
             _follow(writer, telling=any(event.told for event in events))
     return new
+
+
+def transactional(writer: Reader) -> Transactional:
+    """The session of a writer whose engine has transactions."""
+    session = writer.session
+    assert isinstance(session, Transactional)
+    return session
 
 
 def _store(writer: Reader) -> None:
@@ -84,7 +92,7 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
         for table in (EVENTS, WEAK_LINKS)
     ]
     named = sa.select(sa.literal(workspace_id), sa.literal(event_id))
-    with writer.session.transaction():
+    with transactional(writer).transaction():
         writer.rows(step.into(REVOKED, named))
         writer.keep("relinked", sa.union(*linked))
         _relink(writer)
@@ -93,7 +101,7 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
 
 def rebuild(writer: Reader) -> None:
     """Compute every cache anew from the events; the answers stay the same."""
-    with writer.session.transaction():
+    with transactional(writer).transaction():
         for cache, found in caches.ALL.items():
             writer.rows(sa.delete(cache))
             writer.rows(step.into(cache, found))

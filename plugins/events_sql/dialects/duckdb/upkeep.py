@@ -7,6 +7,7 @@ rows were appended to it, in one transaction; readers go on with what they see.
 from typing import Final
 
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.writing import transactional
 
 ENOUGH: Final = 200_000
 """Rows appended to a month that are worth sorting it."""
@@ -28,7 +29,7 @@ def note(writer: Reader) -> None:
 def maintain(writer: Reader, enough: int = ENOUGH) -> None:
     """Sort the months that need it, oldest first, and fold the log into the file."""
     for (month,) in writer.text(_DUE, [enough]):
-        with writer.session.transaction():
+        with transactional(writer).transaction():
             for table, at in _INSTANTS.items():
                 _sort(writer, table, f"{at} >= $1 AND {at} < $1 + INTERVAL 1 MONTH", month)
             writer.text("DELETE FROM backlog WHERE month = $1", [month])

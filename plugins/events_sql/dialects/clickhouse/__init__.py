@@ -1,0 +1,1 @@
+"""ClickHouse: one server, or a cluster of them."""

@@ -1,0 +1,262 @@
+"""ClickHouse through its official client: a session of the server per question, questions bound there.
+
+Sessions keep the tables of a question apart. A question past its budget is stopped by the server
+itself, and killed when its caller went away.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+from uuid import UUID, uuid4
+
+import clickhouse_connect
+import sqlalchemy as sa
+from clickhouse_connect.driver.exceptions import ClickHouseError
+from urllib3.exceptions import HTTPError
+
+from plugins.events_sql.dialects.clickhouse import layout, writing
+from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect, named
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.settings import ClickHouseSettings
+from plugins.events_sql.statements import Values
+from plugins.events_sql.walks import ordered
+from service_core.plugin import Event, FunnelPlan, QueryTimeout, StartupError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Connect = Callable[[], Any]
+"""A new client of the official library, for one session at a time."""
+
+_SQL: Final = {
+    "final": 1,
+    "do_not_merge_across_partitions_select_final": 1,
+    "join_use_nulls": 1,
+    "aggregate_functions_null_for_empty": 1,
+    "cast_keep_nullable": 1,
+    "union_default_mode": "DISTINCT",
+    "prefer_column_name_to_alias": 1,
+    "enable_materialized_cte": 1,
+    "session_timezone": "UTC",
+}
+"""What makes an answer that of standard SQL, over the latest state of every row."""
+
+_CLUSTER: Final = {
+    "prefer_global_in_and_join": 1,
+    "distributed_product_mode": "global",
+    "optimize_skip_unused_shards": 1,
+    "distributed_foreground_insert": 1,
+    "insert_quorum": "auto",
+    "select_sequential_consistency": 1,
+}
+"""What makes a cluster answer as one server does, and remember what it acknowledged."""
+
+_STOPPED: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
+_EARLIEST: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
+_LATEST: Final = datetime(2299, 12, 31)  # noqa: DTZ001 - likewise
+
+
+class ClickHouseSession:
+    """A pooled client while one question or write has it."""
+
+    def __init__(self, backend: "ClickHouse", budget: float | None) -> None:
+        self._backend = backend
+        self.client = backend.take()
+        self._name = f"touchpoint-{uuid4()}"
+        self._settings: dict[str, Any] = {**backend.standard, "query_id": self._name}
+        if budget:
+            self._settings["max_execution_time"] = budget
+        self._kept: set[str] = set()
+        self._stopped = False
+
+    def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
+        """Run a statement; every row of its answer."""
+        return list(map(tuple, self._answer(text, values).result_rows))
+
+    def _answer(self, text: str, values: Values) -> Any:
+        try:
+            return self.client.query(text, parameters=_bound(values), settings=self._settings)
+        except ClickHouseError as fault:
+            if any(sign in str(fault).lower() for sign in _STOPPED):
+                raise QueryTimeout from fault
+            raise
+
+    def frame(self, text: str, values: Values) -> "pl.DataFrame":
+        """Run a statement; its answer as a data frame."""
+        import polars as pl  # noqa: PLC0415 - only files are written from frames
+
+        found = self._answer(text, values)
+        kinds = {"Int64": pl.Int64, "Bool": pl.Boolean, "DateTime64": pl.Datetime("us")}
+        types = [
+            next((k for part, k in kinds.items() if part in t.name), pl.String) for t in found.column_types
+        ]
+        schema = dict(zip(found.column_names, types, strict=True))
+        return pl.DataFrame(list(map(tuple, found.result_rows)), schema=schema, orient="row")
+
+    def keep(self, name: str, text: str, values: Values) -> None:
+        """Keep an answer as a table of the server's session."""
+        self._do(f"DROP TEMPORARY TABLE IF EXISTS {name}", {})
+        self._do(f"CREATE TEMPORARY TABLE {name} ENGINE = Memory AS {text}", values)
+        self._kept.add(name)
+
+    def _do(self, text: str, values: Values) -> None:
+        self.client.command(text, parameters=_bound(values), settings=self._settings)
+
+    def fill(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
+        """Keep rows as a table of the server's session."""
+        columns = ", ".join(f"{c.name} {named(c.type)}" for c in table.columns)
+        self._do(f"DROP TEMPORARY TABLE IF EXISTS {table.name}", {})
+        self._do(f"CREATE TEMPORARY TABLE {table.name} ({columns}) ENGINE = Memory", {})
+        self._kept.add(table.name)
+        types = [named(c.type) for c in table.columns]
+        self._insert(table.name, [c.name for c in table.columns], types, rows, {})
+
+    def insert(self, table: sa.Table, rows: Sequence[Sequence[Any]], token: str) -> None:
+        """Add rows in one block; one with a token that came before is left out."""
+        names, types = [c.name for c in table.columns], [layout.column(table, c) for c in table.columns]
+        if table in layout.DERIVED:
+            names, types = [*names, *layout.VERSION], [*types, *layout.VERSION.values()]
+        self._insert(table.name, names, types, rows, {"insert_deduplication_token": token} if token else {})
+
+    def _insert(
+        self,
+        table: str,
+        names: list[str],
+        types: list[str],
+        rows: Sequence[Sequence[Any]],
+        settings: Mapping[str, Any],
+    ) -> None:
+        if rows:
+            told = {**self._settings, **settings}
+            self.client.insert(table, rows, names, column_type_names=types, settings=told)
+
+    def hold(self) -> None:
+        """Every statement sees the state of its own moment: there is nothing to hold."""
+
+    def stop(self) -> None:
+        """Let the server end what runs now."""
+        self._stopped = True
+        with contextlib.suppress(ClickHouseError, HTTPError):
+            client = self._backend.take()
+            client.command("KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._name})
+            self._backend.give(client)
+
+    def close(self) -> None:
+        """Give the client back without the tables of the question; one that was stopped is closed."""
+        try:
+            for name in self._kept:
+                self._do(f"DROP TEMPORARY TABLE IF EXISTS {name}", {})
+        except (ClickHouseError, HTTPError):
+            self._stopped = True
+        if self._stopped:
+            self.client.close()
+        else:
+            self._backend.give(self.client)
+
+
+def _bound(values: Values) -> dict[str, Any]:
+    """Values as the server reads them: instants with their microseconds, within what it can hold."""
+    known = values if isinstance(values, Mapping) else {}
+    return {name: _value(value) for name, value in known.items()}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case datetime():
+            return f"{min(max(value, _EARLIEST), _LATEST):%Y-%m-%d %H:%M:%S.%f}"
+        case UUID():
+            return str(value)
+        case list():
+            return [_value(one) for one in value]
+        case _:
+            return value
+
+
+class ClickHouse:
+    """A server, or a cluster behind one.
+
+    Args:
+        settings: where it is.
+        connect: makes a client; by default one that speaks HTTP with the server.
+    """
+
+    stopped = ()
+    faults = (ClickHouseError, HTTPError, OSError)
+
+    def __init__(self, settings: ClickHouseSettings, connect: Connect | None = None) -> None:
+        self.settings = settings
+        self.dialect = ClickHouseDialect()
+        self.standard = {**_SQL, **(_CLUSTER if settings.cluster else {})}
+        self._connect = connect or self._http
+        self._idle: deque[Any] = deque()
+
+    def _http(self) -> Any:
+        told = self.settings
+        return clickhouse_connect.get_client(
+            host=told.host,
+            port=told.port or (8443 if told.secure else 8123),
+            username=unquote(told.user) if told.user else "default",
+            password=unquote(told.password) if told.password else "",
+            database=told.database,
+            secure=told.secure,
+            connect_timeout=told.connect_seconds,
+            send_receive_timeout=max(300, int(told.timeout_seconds) + 10),
+            autogenerate_session_id=True,
+            form_encode_query_params=True,
+        )
+
+    def open(self) -> None:
+        """Create what is missing.
+
+        Raises:
+            StartupError: the server cannot be reached, or refuses.
+        """
+        try:
+            client = self._connect()
+            for text in layout.statements(self.settings.cluster):
+                client.command(text)
+            self.give(client)
+        except self.faults as fault:
+            where = f"{self.settings.host}, database {self.settings.database}"
+            raise StartupError(f"The event store on {where} cannot be used: {fault}") from fault
+
+    def take(self) -> Any:
+        """A client nobody else uses."""
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        return self._connect()
+
+    def give(self, client: Any) -> None:
+        """Take a client back; there are never more than threads that ask."""
+        self._idle.append(client)
+
+    def session(self, budget: float | None = None) -> ClickHouseSession:
+        """A session whose statements the server itself stops at the budget."""
+        return ClickHouseSession(self, budget)
+
+    def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
+        """Walk by window functions."""
+        return reader.rows(ordered(plan))
+
+    def append(self, writer: Reader, events: Sequence[Event]) -> int:
+        """Store what is new of a batch, then bring up to date what follows from it."""
+        return writing.append(writer, events)
+
+    def revoke(self, writer: Reader, workspace_id: UUID, event_id: str) -> None:
+        """Remove the links an event made."""
+        writing.revoke(writer, workspace_id, event_id)
+
+    def rebuild(self, writer: Reader) -> None:
+        """Work out every derived row anew."""
+        writing.rebuild(writer)
+
+    def maintain(self, writer: Reader) -> None:
+        """The server merges by itself."""
+
+    def close(self) -> None:
+        """Close every idle client; nothing runs any more."""
+        while self._idle:
+            self._idle.pop().close()

@@ -1,0 +1,177 @@
+"""ClickHouse's spelling of statements and constructs, as a compile-only dialect.
+
+Parameters are ``{name:Type}``, which the server itself binds. What a join or an aggregate leaves
+empty is NULL by the settings every statement runs with (`backend`).
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import GenericTypeCompiler, SQLCompiler
+
+from plugins.events_sql import functions as fn
+from plugins.events_sql.tables import Number
+
+TYPES: Final[tuple[tuple[type[Any], str], ...]] = (
+    (sa.ARRAY, "Array({})"),
+    (Number, "Int128"),
+    (sa.Boolean, "Bool"),
+    (sa.Integer, "Int64"),
+    (sa.DateTime, "DateTime64(6, 'UTC')"),
+    (sa.Uuid, "UUID"),
+    (sa.Numeric, "Int128"),
+    (sa.Double, "Float64"),
+    (sa.String, "String"),
+)
+"""Types by the first class that fits; wide whole numbers are the only NUMERIC."""
+
+
+def named(declared: Any) -> str:
+    """A type without NULL."""
+    spelled = next((name for kind, name in TYPES if isinstance(declared, kind)), "String")
+    return spelled.format(named(declared.item_type)) if isinstance(declared, sa.ARRAY) else spelled
+
+
+class _Types(GenericTypeCompiler):
+    def process(self, type_: Any, **_: Any) -> str:
+        """Anything that is cast may be NULL, save a list."""
+        return named(type_) if isinstance(type_, sa.ARRAY) else f"Nullable({named(type_)})"
+
+
+class _Compiler(SQLCompiler):
+    """Functions that have another name, parameters with types, and truths that are no numbers."""
+
+    def bindparam_string(self, name: str, *_: Any, **options: Any) -> str:
+        """A parameter that the server binds."""
+        return f"{{{name}:{named(options.get('bindparam_type'))}}}"
+
+    def visit_label(self, label: Any, *args: Any, **options: Any) -> str:
+        """Comparisons give 0 or 1: what is selected as a truth becomes one."""
+        if isinstance(label.type, sa.Boolean) and options.get("within_columns_clause"):
+            label = sa.cast(label.element, sa.Boolean).label(label.name)
+        return super().visit_label(label, *args, **options)  # type: ignore[no-untyped-call, no-any-return]
+
+    def _generate_prefixes(self, stmt: Any, prefixes: Any, **options: Any) -> str:
+        """What several parts of a statement read is worked out once."""
+        if isinstance(stmt, sa.CTE):
+            return "MATERIALIZED"
+        return super()._generate_prefixes(stmt, prefixes, **options)  # type: ignore[no-untyped-call, no-any-return]
+
+    def visit_cast(self, cast: Any, **options: Any) -> str:
+        """Instants are read from texts as other machines write them."""
+        if isinstance(cast.type, sa.DateTime):
+            return f"parseDateTime64BestEffortOrNull({self.process(cast.clause, **options)}, 6, 'UTC')"
+        return super().visit_cast(cast, **options)  # type: ignore[no-untyped-call, no-any-return]
+
+    def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
+        """A column keeps its name, also where two tables of a join have one of that name."""
+        selected = options.get("within_columns_clause") and not options.get("within_label_clause")
+        spelled: str = super().visit_column(column, *args, **options)
+        return f"{spelled} AS {spelled.rpartition('.')[2]}" if selected else spelled
+
+    def visit_lag_func(self, function: Any, **options: Any) -> str:
+        """The value of the row before; NULL for the first."""
+        return f"lag({self._absent(function, **options)})"
+
+    def visit_lead_func(self, function: Any, **options: Any) -> str:
+        """The value of the next row; NULL for the last."""
+        return f"lead({self._absent(function, **options)})"
+
+    def _absent(self, function: Any, **options: Any) -> str:
+        """The argument of a function that gives nothing at an end, which a list says by being empty."""
+        (value,) = function.clauses
+        spelled: str = self.process(value, **options)
+        return spelled if isinstance(value.type, sa.ARRAY) else f"toNullable({spelled})"
+
+    def visit_abs_func(self, function: Any, **options: Any) -> str:
+        """A number with a sign, as it was."""
+        return f"toInt64(abs{self.function_argspec(function, **options)})"
+
+    def visit_lower_func(self, function: Any, **options: Any) -> str:
+        """Letters of every script."""
+        return f"lowerUTF8{self.function_argspec(function, **options)}"
+
+    def visit_bool_or_func(self, function: Any, **options: Any) -> str:
+        """True when any is."""
+        return f"max{self.function_argspec(function, **options)}"
+
+    def visit_bool_and_func(self, function: Any, **options: Any) -> str:
+        """True when all are."""
+        return f"min{self.function_argspec(function, **options)}"
+
+
+class ClickHouseDialect(DefaultDialect):
+    """Statements for ClickHouse; no driver, no pool."""
+
+    name = "clickhouse"
+    supports_statement_cache = True
+    supports_native_boolean = True
+    div_is_floordiv = False
+    statement_compiler = _Compiler
+    type_compiler_cls = _Types
+    max_identifier_length = 200
+
+    def __init__(self) -> None:
+        super().__init__(paramstyle="named")
+
+
+_KIND: Final = "JSONType({0}, {1})"
+_RAW: Final = "nullIf(nullIf(JSONExtractRaw({}), ''), 'null')"
+
+
+def _latest(value: str, at: str, seq: str, *met: str) -> str:
+    found = f"argMax({value}, tuple({at}, {seq}))"
+    return f"{found} FILTER (WHERE {met[0]})" if met else found
+
+
+def _overlaps(first: str, *others: str) -> str:
+    return f"hasAny({first}, CAST([{', '.join(others)}] AS Array(String)))"
+
+
+def _said_mail(document: str) -> str:
+    places = (f"{document}, 'traits', 'email'", f"{document}, 'email'")
+    return f"coalesce({', '.join(_RAW.format(place) for place in places)})"
+
+
+fn.spell(
+    ClickHouseDialect.name,
+    {
+        fn.Micros: "toUnixTimestamp64Micro({})",
+        fn.Quotient: "intDiv({}, {})",
+        fn.WideQuotient: "intDiv({}, {})",
+        fn.Whole: "toInt64(coalesce({}, 0))",
+        fn.Huge: "toInt128({})",
+        fn.Rounded: "round({}, 6)",
+        fn.Position: "(toInt128(toUnixTimestamp64Micro({})) * 9223372036854775808 + {})",
+        fn.JsonSet: _RAW.format("{}, {}"),
+        fn.JsonScalar: (
+            f"multiIf({_KIND} = 'String', CAST(JSONExtractString({{0}}, {{1}}) AS Nullable(String)),"
+            f" {_KIND} IN ('Array', 'Object', 'Null'), NULL, JSONExtractRaw({{0}}, {{1}}))"
+        ),
+        fn.JsonIsBoolean: f"if({_KIND} = 'Null', NULL, {_KIND} = 'Bool')",
+        fn.JsonString: f"if({_KIND} = 'String', JSONExtractString({{0}}, {{1}}), NULL)",
+        fn.SaidMail: _said_mail,
+        fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
+        fn.JsonKeys: "arrayJoin(JSONExtractKeys({}))",
+        fn.JsonMember: "JSONExtractRaw({}, {})",
+        fn.JsonKind: "upper(toString(JSONType({})))",
+        fn.Row: lambda *texts: f"CAST([{', '.join(texts)}] AS Array(Nullable(String)))",
+        fn.Only: "({})[1]",
+        fn.At: "({})[{}]",
+        fn.Each: "arrayJoin({})",
+        fn.Listed: "({} IN {})",
+        fn.Overlaps: _overlaps,
+        fn.SortedUnion: "arraySort(arrayDistinct(arrayConcat({}, {})))",
+        fn.Latest: _latest,
+        fn.Earliest: "argMin({}, tuple({}, {}))",
+        fn.InOrder: "arrayMap(x -> x.3, arraySort(x -> (x.1, x.2), groupArray(tuple({1}, {2}, {0}))))",
+        fn.DistinctList: "groupUniqArray({})",
+        fn.SortedList: "arraySort(groupUniqArray({}) FILTER (WHERE {}))",
+        fn.Median: "quantileExactInclusive(0.5)({}) FILTER (WHERE {})",
+        fn.Spelled: "if(match({0}, {1}), toFloat64OrNull({0}), NULL)",
+        fn.Has: "(position({}, {}) > 0)",
+        fn.Starts: "startsWith({}, {})",
+        fn.Ends: "endsWith({}, {})",
+    },
+)

@@ -1,0 +1,23 @@
+"""Events in ClickHouse answer everything the kit asks as the reference does: the real engine, in process."""
+
+import asyncio
+
+import pytest
+
+from service_core.testing.event_store import EventStoreConformance
+from tests.clickhouse import opened_in_process
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """One engine for all: every test keeps to workspaces of its own."""
+    store = opened_in_process(tmp_path_factory.mktemp("clickhouse"))
+    asyncio.run(store.start())
+    yield store
+    asyncio.run(store.aclose())
+
+
+class TestClickHouse(EventStoreConformance):
+    @pytest.fixture
+    def store(self, opened):
+        return opened

@@ -1,0 +1,119 @@
+"""ClickHouse without transactions: what is sent twice counts once, and what was cut short becomes whole."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from plugins.events_sql.dialects.clickhouse import layout, writing
+from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect
+from plugins.events_sql.increments import KEEP_PARTS
+from plugins.events_sql.settings import ClickHouseSettings
+from plugins.events_sql.statements import Statements
+from plugins.events_sql.tables import EVENTS
+from service_core.extension import load
+from service_core.insight.measures import count
+from service_core.insight.ports import Aggregate
+from service_core.kernel.errors import StartupError
+from service_core.plugin import Relation
+from service_core.testing.generated import world
+from service_core.testing.story import Story, days
+from tests.clickhouse import opened_in_process
+
+SPAN = days("2026-01-01", "2026-12-31")
+CACHES = ("sessions", "candidates", "told_touches", "weak_links", "owners", "persons")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    store = opened_in_process(tmp_path_factory.mktemp("clickhouse"))
+    asyncio.run(store.start())
+    yield store
+    asyncio.run(store.aclose())
+
+
+async def contents(store) -> dict[str, list[str]]:
+    """The derived rows that hold, without the versions that replaced each other."""
+    asked = {table: f"SELECT * EXCEPT (version, is_deleted) FROM {table}" for table in CACHES}
+    return {
+        table: sorted(map(repr, await store._engine.read(lambda reader, text=text: reader.text(text, {}))))
+        for table, text in asked.items()
+    }
+
+
+async def stored(store, story: Story) -> int:
+    plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
+    return (await store.aggregate(plan)).rows[0][0]
+
+
+async def test_a_batch_sent_again_adds_nothing(store):
+    story = world(Random(7), 40).story
+    assert await store.append(story.events) == len(story.events)
+    before = await contents(store)
+    assert await store.append(story.events) == 0
+    assert await contents(store) == before
+    assert await stored(store, story) == len(story.events)
+
+
+async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
+    events = list(world(Random(5), 60).story.events)
+    Random(5).shuffle(events)
+    for first in range(0, len(events), 20):
+        await store.append(events[first : first + 20])
+    kept = await contents(store)
+    await store.rebuild()
+    assert await contents(store) == kept
+
+
+async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(store):
+    story = world(Random(9), 20).story
+    await store.append(story.events)
+    rows = [writing._row(event) for event in story.events]
+    await store._engine.write(lambda writer: writing.insert(writer, EVENTS, rows, "another block"))
+    assert await stored(store, story) == len(story.events)
+
+
+async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
+    story = world(Random(21), 40).story
+    rows = [writing._row(event) for event in story.events]
+    await store._engine.write(lambda writer: writing.insert(writer, EVENTS, rows, "cut short"))
+    assert await store.append(story.events) == 0
+    kept = await contents(store)
+    await store.rebuild()
+    assert await contents(store) == kept
+
+
+def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
+    texts = list(layout.statements("shop"))
+    local, spread = texts[::2], texts[1::2]
+    assert len(local) == len(spread) == 9
+    assert all("ReplicatedReplacingMergeTree" in text and "ON CLUSTER shop" in text for text in local)
+    assert all("Distributed(shop, currentDatabase()" in text for text in spread)
+    assert all("cityHash64(workspace_id)" in text for text in spread)
+
+
+def test_values_are_bound_by_the_server_and_never_stand_in_the_text():
+    text, values = Statements(ClickHouseDialect()).render(KEEP_PARTS)
+    assert all(f"{{{name}:" in text for name in values)
+
+
+@pytest.mark.parametrize(
+    "url", ["clickhouse://here", "clickhouse:///events", "clickhouse://here/db?cluster=a-b"]
+)
+def test_a_url_that_names_no_database_stops_the_start(url):
+    with pytest.raises(StartupError):
+        load().open("events", url, folder=Path())
+
+
+async def test_a_server_that_is_not_there_stops_the_start():
+    store = load().open("events", "clickhouse://127.0.0.1:1/events?connect_seconds=1", folder=Path())
+    with pytest.raises(StartupError, match="cannot be used"):
+        await store.start()
+    await store.aclose()
+
+
+def test_settings_say_how_the_server_is_reached():
+    told = {"url": "clickhouse://here/db", "host": "here", "path": "db", "secure": "true", "cluster": "shop"}
+    settings = ClickHouseSettings.model_validate(told)
+    assert (settings.database, settings.secure, settings.cluster) == ("db", True, "shop")
