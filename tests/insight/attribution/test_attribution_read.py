@@ -14,7 +14,7 @@ from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.operations import AttributionQuery, get_attribution
 from service_core.kernel.errors import BadRequest, Unprocessable
 from service_core.kernel.params import query_of
-from service_core.testing.story import Story, campaign, instant, referral
+from service_core.testing.story import Story, campaign, instant, referral, told
 
 JULY = {"start_date": "2026-07-01T00:00Z", "end_date": "2026-07-07T23:59Z"}
 RULES = ["first_touch", "last_touch", "last_non_direct", "linear", "position_based", "time_decay"]
@@ -339,3 +339,23 @@ async def test_every_rule_agrees_on_the_totals(ask, story):
     buys(story, "2026-07-05", "B", 700)
     answers = [await ask(model=model) for model in RULES]
     assert len({(a.totals.model_dump_json(), a.unattributed.model_dump_json()) for a in answers}) == 1
+
+
+@pytest.mark.parametrize("model", RULES)
+async def test_visitors_and_sessions_of_a_row_are_those_of_its_visits_under_every_model(ask, story, model):
+    the_four_touches(story)
+    rows = (await ask(model=model, group_by="channel", window_days="30")).channels
+    found = {row.channel: (row.visitors, row.sessions) for row in rows if row.sessions}
+    assert found == {"paid_social": (1, 1), "direct": (1, 3)}
+
+
+async def test_what_the_client_told_of_a_person_without_a_visit_takes_the_credit(ask, story):
+    said = told("first", "2026-06-20", "bing", "cpc", "paid_search")
+    said |= told("last", "2026-07-02", "news", "email", "email")
+    buys(story, "2026-07-04", "A", 10_000, told=said)
+    comes(story, "2026-07-05", "A", **google())
+    buys(story, "2026-07-06", "A", 5_000)
+    buys(story, "2026-07-06", "B", 700, told=told("last", "2026-05-01", "old", "cpc", "paid_search"))
+    answer = await ask(model="linear", group_by="channel", window_days="30")
+    assert credited(answer.channels) == {"paid_search": (Decimal("1.5"), 100), "email": (Decimal("0.5"), 50)}
+    assert (answer.unattributed.conversions, answer.unattributed.revenue) == (1, 7)
