@@ -107,6 +107,44 @@ async def test_sorting_a_month_changes_no_answer(duckdb: SqlEvents) -> None:
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
 
 
+async def test_a_fatal_error_of_the_engine_costs_one_batch_a_try_and_no_restart(duckdb: SqlEvents) -> None:
+    story = world(Random(13)).story
+    assert await duckdb.append(story.events[:30]) == 30
+    await duckdb._engine.write(
+        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+    )
+    with pytest.raises(StoreUnavailable):
+        await duckdb.maintain()
+    assert await duckdb.append(story.events) == len(story.events) - 30
+    assert await stored(duckdb, story) == len(story.events)
+    await duckdb.maintain()
+
+
+async def test_after_a_fatal_error_whoever_reads_is_let_go_before_the_file_is_opened_anew(
+    duckdb: SqlEvents,
+) -> None:
+    story = world(Random(17)).story
+    await duckdb.append(story.events)
+
+    def pieces(reader):
+        reader.session.hold()
+        while True:
+            yield reader.text("SELECT count(*) FROM events")
+
+    reading = duckdb._engine.stream(pieces)
+    assert await anext(reading) == [(len(story.events),)]
+    await duckdb._engine.write(
+        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+    )
+    with pytest.raises(StoreUnavailable):
+        await duckdb.maintain()
+    with pytest.raises(StoreUnavailable):
+        await stored(duckdb, story)
+    with pytest.raises(StoreUnavailable):
+        await anext(reading)
+    assert await stored(duckdb, story) == len(story.events)
+
+
 async def test_a_reopened_file_answers_as_before(tmp_path: Path) -> None:
     story = world(Random(13)).story
     for expected in (len(story.events), 0):

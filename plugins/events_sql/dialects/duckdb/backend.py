@@ -1,7 +1,8 @@
 """One open DuckDB file: a cursor per question; appends are one transaction each."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -40,28 +41,37 @@ class Stream:
 
 
 class DuckSession:
-    """A cursor on the file."""
+    """A cursor on the file.
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    Args:
+        cursor: nobody else's.
+        returned: hears at the end whether the engine has given up the whole file meanwhile.
+    """
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, returned: Callable[[bool], None]) -> None:
         self.cursor = cursor
+        self._returned = returned
+        self._fatal = False
 
     def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
-        return self.cursor.execute(text, values).fetchall()
+        with self._watched():
+            return self.cursor.execute(text, values).fetchall()
 
     def frame(self, text: str, values: Values) -> "pl.DataFrame":
         """Run a statement; its answer is taken over without a copy per value."""
         import polars as pl  # noqa: PLC0415 - only files are written from frames
 
-        return pl.DataFrame(self.cursor.sql(text, params=values))
+        with self._watched():
+            return pl.DataFrame(self.cursor.sql(text, params=values))
 
     def keep(self, name: str, text: str, values: Values) -> None:
         """Keep an answer as a temporary table."""
-        self.cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
+        self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {text}", values)
 
     def hold(self) -> None:
         """See one state until the session is closed."""
-        self.cursor.execute("BEGIN TRANSACTION")
+        self._run("BEGIN TRANSACTION")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -69,10 +79,10 @@ class DuckSession:
 
         A commit that fails has ended its transaction itself; what failed is told, not the roll-back.
         """
-        self.cursor.execute("BEGIN")
+        self._run("BEGIN")
         try:
             yield
-            self.cursor.execute("COMMIT")
+            self._run("COMMIT")
         except BaseException:
             with contextlib.suppress(duckdb.Error):
                 self.cursor.execute("ROLLBACK")
@@ -83,7 +93,7 @@ class DuckSession:
         from plugins.events_sql.batches import columns  # noqa: PLC0415 - loads the data frame library
 
         self.cursor.register("arriving", Stream(columns(events)))
-        self.cursor.execute(_BATCH)
+        self._run(_BATCH)
 
     def stop(self) -> None:
         """Interrupt what runs now."""
@@ -93,10 +103,27 @@ class DuckSession:
     def close(self) -> None:
         """Close the cursor."""
         self.cursor.close()
+        self._returned(self._fatal)
+
+    def _run(self, text: str, values: Values = ()) -> None:
+        with self._watched():
+            self.cursor.execute(text, values)
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.FatalException:
+            self._fatal = True
+            raise
 
 
 class DuckDb:
     """The file.
+
+    After a fatal error the engine refuses every statement until the file is opened anew. That is done
+    for the next question or batch, once all sessions on the old one have ended: what was committed is
+    there, and nobody has to restart the service.
 
     Args:
         settings: where it lies and what the engine may use.
@@ -117,6 +144,9 @@ class DuckDb:
         if settings.threads:
             self._options["threads"] = settings.threads
         self._root: duckdb.DuckDBPyConnection | None = None
+        self._gate = Lock()
+        self._lent = 0
+        self._spoilt = False
 
     def open(self) -> None:
         """Open or create the file, and create the tables that are missing.
@@ -125,8 +155,7 @@ class DuckDb:
             StartupError: another process owns the file, or it cannot be read.
         """
         try:
-            self._root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
-            self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+            self._root = self._connected()
             for sequence in ("id_no", "session_no"):
                 self._root.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
             for table in META.sorted_tables:
@@ -135,10 +164,19 @@ class DuckDb:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
     def session(self, budget: float | None = None) -> DuckSession:  # noqa: ARG002 - who asks interrupts
-        """A cursor of its own."""
-        if self._root is None:
-            raise StoreUnavailable
-        return DuckSession(self._root.cursor())
+        """A cursor of its own.
+
+        Raises:
+            StoreUnavailable: the file is closed, or not open again yet.
+        """
+        with self._gate:
+            if self._spoilt:
+                self._open_anew()
+            if self._root is None:
+                raise StoreUnavailable
+            session = DuckSession(self._root.cursor(), self._take_back)
+            self._lent += 1
+            return session
 
     def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
         """Walk by ASOF joins."""
@@ -165,3 +203,24 @@ class DuckDb:
         if self._root is not None:
             self._root.close()
             self._root = None
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        root = duckdb.connect(str(self._path or ":memory:"), config=self._options)
+        root.execute("SET GLOBAL TimeZone = 'UTC'")
+        return root
+
+    def _take_back(self, fatal: bool) -> None:
+        with self._gate:
+            self._lent -= 1
+            self._spoilt = self._spoilt or fatal
+
+    def _open_anew(self) -> None:
+        """Two handles on one file would free each other's lock on it, so the last session ends first."""
+        if self._lent or self._path is None:  # what was in memory is lost: an empty store would be a lie
+            raise StoreUnavailable
+        self.close()
+        try:
+            self._root = self._connected()
+        except duckdb.Error as fault:
+            raise StoreUnavailable from fault
+        self._spoilt = False
