@@ -62,6 +62,15 @@ class Campaign:
         """Whether the event carries no campaign value, click id or link tag."""
         return not (self.utm or self.clicks or self.lyr)
 
+    def borrow(self, links: Mapping[str, Mapping[str, str]]) -> None:
+        """Take the UTM values of its tracking link for sent where it has none (semantics 7.1).
+
+        Args:
+            links: UTM values by link tag.
+        """
+        if links and self.lyr and not self.utm and (utm := links.get(self.lyr)):
+            self.utm, self.lent = dict(utm), True
+
     def values(self) -> Iterator[str]:
         """Every value that was sent."""
         if not self.lent:

@@ -30,7 +30,7 @@ _SEEN_BY_BROWSER: Final = frozenset({BROWSER, WEB})
 _PLACED: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 _ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")
 _MAX_ORDER: Final = 255
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
 class Enricher:
@@ -71,7 +71,7 @@ class Enricher:
         workspace: Workspace,
         session: SessionState | None,
         busy: bool = False,
-        lent: Mapping[str, str] = _NOTHING,
+        lent: Mapping[str, Mapping[str, str]] = _NOTHING,
     ) -> Event:
         """The row of an event whose fields are read.
 
@@ -81,15 +81,14 @@ class Enricher:
             workspace: its currency, own domains and own channels count.
             session: what is known of the event's session, None at its first event.
             busy: whether the visitor sends more events a minute than a person could.
-            lent: UTM values of the link whose tag the event carries, for one that names none itself.
+            lent: UTM values of links by their tags, for what carries a tag and no UTM value itself.
         """
         arrival, sent = queued.arrival, fields.properties
         denied = is_denied(sent)
         source = self._agents.source(arrival.channel, arrival.user_agent)
         page = read_page(sent, workspace, self._classifier)
         brought = campaign(sent)
-        if lent and not brought.utm:
-            brought.utm, brought.lent = dict(lent), True
+        brought.borrow(lent)
         address = end_user_address(fields.ip, arrival.address, source)
         is_bot, reasons = self._verdict(fields, arrival, source, page, busy=busy)
         amount, currency = revenue(sent, workspace.currency)
@@ -113,7 +112,7 @@ class Enricher:
             is_test=sent.get("test") is True,
             event_data=_event_data(fields, denied=denied),
             ip=None if denied else address,
-            told=told_columns(sent, fields.timestamp, workspace, self._classifier, denied=denied),
+            told=told_columns(sent, fields.timestamp, workspace, self._classifier, lent, denied=denied),
             touchable=not is_bot and (fields.name in _TOUCHING or not brought.empty),
             interactive=sent.get("interactive") is not False and not _is_system(fields.name),
             rules_version=RULES_VERSION,

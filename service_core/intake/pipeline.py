@@ -18,6 +18,7 @@ from service_core.intake.fields import Fields, read
 from service_core.intake.model import Event, Quarantined, Queued
 from service_core.intake.ports import EventStore, IngestQueue, LinkTags, SessionKey, SessionState
 from service_core.intake.recent import Recent
+from service_core.intake.told import told_tags
 
 BATCH: Final = 2_000
 """Events of one append: four times 500 costs the store a third per event, and no longer a pause of the loop."""
@@ -30,7 +31,7 @@ _REASON: Final = 500
 
 _T = TypeVar("_T")
 
-_Lent = dict[tuple[UUID, str | None], Mapping[str, str]]
+_Lent = dict[UUID, dict[str, Mapping[str, str]]]
 """Workspace and tag -> the UTM values of the link."""
 
 Workspaces = Callable[[UUID], Awaitable[Workspace | None]]
@@ -136,16 +137,17 @@ class Pipeline:
                 self._sessions.put(key, state)
 
     async def _lent(self, ready: Iterable[_Ready]) -> _Lent:
-        """UTM values by the tags of a batch that came without any."""
+        """UTM values by workspace and tag, for the tags of a batch that came without any."""
         tags: dict[UUID, set[str]] = {}
         for step in ready:
-            if self._links and (tag := tag_alone(step.fields.properties)):
-                tags.setdefault(step.workspace.id, set()).add(tag)
+            sent = step.fields.properties
+            if self._links and (alone := {tag_alone(sent) or "", *told_tags(sent)} - {""}):
+                tags.setdefault(step.workspace.id, set()).update(alone)
         lent: _Lent = {}
         for workspace_id, asked in tags.items():
             assert self._links is not None
             found = await self._links.tagged(workspace_id, asked)
-            lent |= {(workspace_id, tag): link.utm for tag, link in found.items()}
+            lent[workspace_id] = {tag: link.utm for tag, link in found.items()}
         return lent
 
     def _finish(self, step: _Ready, lent: _Lent) -> Event:
@@ -157,7 +159,7 @@ class Pipeline:
             workspace=step.workspace,
             session=session,
             busy=self._is_busy(step.fields),
-            lent=lent.get((step.workspace.id, tag_alone(step.fields.properties)), {}) if lent else {},
+            lent=lent.get(step.workspace.id, {}),
         )
         self._sessions.put(key, next_state(event, session))
         return event

@@ -42,8 +42,22 @@ class _Told(NamedTuple):
     page: Page
 
 
+def told_tags(sent: Mapping[str, Any]) -> list[str]:
+    """Link tags of touches that are told without UTM values: those of their links count (semantics 7.1)."""
+    if not any(name in sent for name in _WHEN):
+        return []
+    touches = [campaign(_properties(sent, side)) for side in SIDES]
+    return [touch.lyr for touch in touches if touch.lyr and not touch.utm]
+
+
 def told_columns(
-    sent: Mapping[str, Any], happened: datetime, workspace: Workspace, classifier: Classifier, *, denied: bool
+    sent: Mapping[str, Any],
+    happened: datetime,
+    workspace: Workspace,
+    classifier: Classifier,
+    lent: Mapping[str, Mapping[str, str]],
+    *,
+    denied: bool,
 ) -> Mapping[str, str] | None:
     """What an event tells about the touches before it (`Event.told`); None when it tells nothing.
 
@@ -52,6 +66,7 @@ def told_columns(
         happened: its time.
         workspace: its own domains and channels count.
         classifier: source lists and channel rules.
+        lent: UTM values by link tag.
         denied: whether consent was denied; no id of a click is kept then.
     """
     if not any(name in sent for name in _WHEN):
@@ -60,6 +75,8 @@ def told_columns(
     before: Mapping[str, str] = {}
     for side in SIDES:
         touch = _read(sent, side, happened, workspace, classifier)
+        if touch:
+            touch.brought.borrow(lent)
         own = _columns(touch, workspace, classifier, denied=denied) if touch else {}
         if own and own != before:
             columns |= {f"{side}_{name}": value for name, value in own.items()}
@@ -70,14 +87,19 @@ def told_columns(
 def _read(
     sent: Mapping[str, Any], side: str, happened: datetime, workspace: Workspace, classifier: Classifier
 ) -> _Told | None:
-    prefix = f"{side}_touch_"
-    at = instant_of(sent.get(f"{prefix}timestamp"))
+    at = instant_of(sent.get(f"{side}_touch_timestamp"))
     if at is None or not EARLIEST <= at <= happened:
         return None
-    said = {name.removeprefix(prefix): value for name, value in sent.items() if name.startswith(prefix)}
-    properties = {**{_READ_AS.get(name, name): value for name, value in said.items()}, **said}
+    properties = _properties(sent, side)
     touch = _Told(at, campaign(properties), read_page(properties, workspace, classifier))
     return None if touch.brought.empty and touch.page.external is None else touch
+
+
+def _properties(sent: Mapping[str, Any], side: str) -> Mapping[str, Any]:
+    """The properties of a touch, by their names on an event."""
+    prefix = f"{side}_touch_"
+    said = {name.removeprefix(prefix): value for name, value in sent.items() if name.startswith(prefix)}
+    return {**{_READ_AS.get(name, name): value for name, value in said.items()}, **said}
 
 
 def _columns(

@@ -7,6 +7,8 @@ import pytest
 from service_core.insight.touches import told_visits
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
+from service_core.intake.fields import read
+from service_core.intake.told import told_tags
 from service_core.testing.intake import KnownDevices, LastLabels, queued, workspace
 
 ENRICHER = Enricher(KnownDevices(), None, Classifier(LastLabels()))
@@ -109,3 +111,18 @@ def test_secrets_in_an_address_are_hidden():
     event = tells(**AD, **said)
     assert "s3cret" not in json.dumps([event.told, event.event_data])
     assert event.told["first_referrer"] == "https://partner.example/?token=redacted"
+
+
+def test_the_link_of_a_tag_lends_its_values_to_a_touch_without_any():
+    said = {"first_touch_timestamp": "2026-06-20", "first_touch_lyr": "x9"}
+    lent = {"x9": {"utm_source": "news", "utm_medium": "email"}}
+    assert told_tags(said) == ["x9"]
+    assert told_tags(said | {"first_touch_source": "google"}) == told_tags({"first_touch_lyr": "x9"}) == []
+    shop, arrival = workspace(), queued()
+    body = {"event": "purchase", "user_id": "U", "properties": said}
+    event = ENRICHER.finish(
+        arrival, read(arrival.arrival, body, shop), workspace=shop, session=None, lent=lent
+    )
+    (touch,) = (visit.touch() for visit in told_visits(event))
+    assert (touch.channel, touch.utm_source, touch.lyr) == ("email", "news", "x9")
+    assert [touch.channel for touch in touches(**said)] == ["link"]
