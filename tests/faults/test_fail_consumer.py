@@ -1,0 +1,144 @@
+"""F4, F6, F11 between queue and event store: calls fail or take long; every event is stored, once, and counted."""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+
+from hosts.composition.compose import installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import Ports, running
+from hosts.composition.wrapping import wrapped
+from hosts.worker.consumer import consume, pipeline_of
+from service_core.access.keys import found_workspace
+from service_core.insight.ports import EventPage
+from service_core.intake.model import Arrival, Channel
+from service_core.intake.ports import Offer, QueueFailed
+from service_core.kernel.clock import system_clock
+from service_core.kernel.ranges import Span
+from service_core.testing.faults import Faults, each_call_fails, faulty
+from service_core.testing.story import Story
+
+IDS = [f"e{number}" for number in range(8)]
+POISON = b"no json"
+
+
+class Shop:
+    """A deployment whose queue and event store fail, or take their time, as told."""
+
+    def __init__(self, folder, faults, queue="spool:///spool.db"):
+        folder.mkdir()
+        (folder / "touchpoint.toml").write_text(f'[ingest]\nqueue = "{queue}"\n')
+        settings = load_settings(folder / "touchpoint.toml")
+        registry = wrapped(
+            installed(),
+            lambda port, adapter: faulty(adapter, faults) if port in {"queue", "events"} else adapter,
+        )
+        self.ports = Ports(settings, folder, registry, system_clock)
+        self.pipeline = pipeline_of(self.ports, settings.ingest)
+        self.faults = faults
+
+    def running(self):
+        return running([self.ports.workspace, self.ports.queue, self.ports.events])
+
+    async def found(self):
+        self.workspace = (
+            await found_workspace(self.ports.workspace, datetime.now(UTC), name="Shop")
+        ).workspace
+
+    async def offer(self, event_id, body=None):
+        sent = body or json.dumps({"event": "purchase", "user_id": "u", "event_id": event_id}).encode()
+        who = self.workspace.id
+        arrival = Arrival(who, who, Channel.TRACK, event_id, True, datetime.now(UTC), sent, None, None, {})
+        return await self.ports.queue.offer(arrival)
+
+    async def stored(self):
+        """Ids in the event store, repeats included."""
+        now = datetime.now(UTC)
+        scan = Story(self.workspace.id).scan(Span(now - timedelta(days=1), now + timedelta(days=1)))
+        return sorted(
+            event.event_id for event in (await self.ports.events.page(EventPage(scan, 10_000))).events
+        )
+
+    async def row(self):
+        """What the ledger says, as one row, when it balances."""
+        now = datetime.now(UTC)
+        rows = await self.ports.queue.ledger(
+            self.workspace.id, now - timedelta(hours=2), now + timedelta(hours=2)
+        )
+        assert all(row.balanced for row in rows)
+        return tuple(
+            sum(getattr(row, name) for row in rows) for name in ("stored", "quarantined", "in_flight")
+        )
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+async def test_whichever_call_of_the_consumer_fails_every_event_is_stored_once_and_poison_set_aside(
+    tmp_path, after
+):
+    folders = count()
+
+    async def run(faults):
+        at, faults.at = faults.at, 0
+        shop = Shop(tmp_path / str(next(folders)), faults)
+        async with shop.running():
+            await shop.found()
+            offers = await asyncio.gather(*map(shop.offer, IDS), shop.offer("bad", POISON))
+            assert set(offers) == {Offer.QUEUED}
+            faults.begin(at, after=after)
+            while True:
+                try:
+                    if await shop.pipeline.drain_once() == 0:
+                        break
+                except OSError:
+                    await shop.row()
+            calls = list(faults.calls)
+            faults.heal()
+            assert await shop.stored() == IDS
+            assert await shop.row() == (len(IDS), 1, 0)
+            (aside,) = await shop.ports.quarantine.quarantined(shop.workspace.id, 10)
+            assert aside.queued.arrival.body == POISON
+        faults.calls = calls
+
+    assert await each_call_fails(run, after=after) >= 4
+
+
+async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
+    shop = Shop(tmp_path / "shop", Faults(only=frozenset({"append"}), delay=0.3))
+    stop = asyncio.Event()
+    async with shop.running():
+        await shop.found()
+        consuming = asyncio.create_task(consume(shop.pipeline, stop))
+        waits = []
+
+        async def client(number):
+            for event in range(20):
+                started = time.monotonic()
+                assert await shop.offer(f"{number} {event}") is Offer.QUEUED
+                waits.append(time.monotonic() - started)
+
+        await asyncio.gather(*map(client, range(20)))
+        assert sorted(waits)[len(waits) // 2] < 0.3
+        shop.faults.heal()
+        async with asyncio.timeout(20):
+            while (await shop.row())[2]:
+                await asyncio.sleep(0.02)
+        stop.set()
+        await consuming
+        assert await shop.stored() == sorted(f"{n} {event}" for n in range(20) for event in range(20))
+        assert await shop.row() == (400, 0, 0)
+
+
+async def test_beyond_its_bound_a_slow_queue_refuses_at_once_and_what_it_took_is_there(tmp_path):
+    shop = Shop(tmp_path / "shop", Faults(), queue="spool:///spool.db?bound=50")
+    async with shop.running():
+        await shop.found()
+        answers = await asyncio.gather(*(shop.offer(f"e{n}") for n in range(200)), return_exceptions=True)
+        taken = [f"e{n}" for n, answer in enumerate(answers) if answer is Offer.QUEUED]
+        assert all(isinstance(answer, QueueFailed) for answer in answers if answer is not Offer.QUEUED)
+        assert 0 < len(taken) < 200
+        waiting = await shop.ports.queue.take(1_000)
+        assert sorted(queued.arrival.event_id for queued in waiting) == sorted(taken)
