@@ -1,0 +1,66 @@
+"""F18: processes are told to stop and are started again, one after the other, under load: no request fails."""
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from hosts.ingest.child import IngestChild
+from hosts.serving import address_of, bind_together
+from service_core.testing.client import Connection
+from tests.faults.conftest import FULL
+
+CLIENTS = 6
+
+
+class Client:
+    """Sends events one after the other, each over a connection of its own; nothing is retried."""
+
+    def __init__(self, address, key, numbers):
+        self.address, self.key, self.numbers = address, key, numbers
+        self.sent, self.failed = [], []
+
+    async def work(self, stop):
+        while not stop.is_set():
+            event_id = f"e{next(self.numbers)}"
+            connection = Connection(self.address)
+            body = b'{"event":"purchase","user_id":"u","event_id":"%s"}' % event_id.encode()
+            try:
+                reply = await connection.post("/track", body, {"X-API-Key": self.key, "Connection": "close"})
+            except (OSError, EOFError) as fault:
+                self.failed.append(repr(fault))
+            else:
+                (self.sent if reply.status == 200 else self.failed).append(event_id)
+            finally:
+                connection.close()
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"] if FULL else ["hypercorn"])
+async def test_a_rolling_restart_fails_no_request(deployment, server):
+    """The sockets belong to whoever starts the processes, so what connects meanwhile waits."""
+    listeners = bind_together("127.0.0.1:0", 2)
+
+    async def start(listener):
+        return await IngestChild.start(deployment.config, listener=listener, server=server)
+
+    hosts = [await start(listener) for listener in listeners]
+    stop, numbers = asyncio.Event(), count()
+    clients = [Client(address_of(listeners[0]), deployment.keys[n % 4], numbers) for n in range(CLIENTS)]
+    working = [asyncio.create_task(client.work(stop)) for client in clients]
+    for restart in range(10 if FULL else 1):
+        for number, listener in enumerate(listeners):
+            seen = sum(len(client.sent) for client in clients)
+            async with asyncio.timeout(30):
+                while sum(len(client.sent) for client in clients) < seen + 30 + restart:
+                    await asyncio.sleep(0.005)
+            assert await hosts[number].stop() == 0
+            hosts[number] = await start(listener)
+    stop.set()
+    await asyncio.gather(*working)
+    for host, listener in zip(hosts, listeners, strict=True):
+        assert await host.stop() == 0
+        listener.close()
+    assert [failure for client in clients for failure in client.failed] == []
+    assert sorted(await deployment.kept()) == sorted(sent for client in clients for sent in client.sent)
