@@ -30,6 +30,11 @@ class DryRunQuery(QueryModel):
     dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
+def dry_run_of(query: DryRunQuery, body: DryRunBody) -> bool | None:
+    """What a delete says, in its body or else in its query; None when it says nothing."""
+    return query.dry_run if body.dry_run is None else body.dry_run
+
+
 class AuditQuery(QueryModel):
     """Parameters of `GET /audit`."""
 

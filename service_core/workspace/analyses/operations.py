@@ -9,7 +9,8 @@ from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import ListQuery, page_of
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
+from service_core.changes.plan import deletion, live
 from service_core.changes.write import Writes
 from service_core.insight.attribution.model import Models
 from service_core.insight.query.questions import Questions
@@ -18,7 +19,7 @@ from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.analyses.bodies import CreateAnalysis, UpdateAnalysis
 from service_core.workspace.analyses.model import Analysis
-from service_core.workspace.analyses.plan import create, delete, live_analysis, update
+from service_core.workspace.analyses.plan import create, update
 from service_core.workspace.analyses.resource import shown
 from service_core.workspace.reports.definition import Definitions
 from service_core.workspace.reports.model import SavedRange
@@ -66,7 +67,7 @@ async def list_analyses(query: ListQuery, *, who: Caller, writes: Writes) -> Ana
 async def get_analysis(path: AnalysisPath, *, who: Caller, writes: Writes) -> AnalysisAnswer:
     """One analysis."""
     async with writes.units.look(who.workspace.id) as unit:
-        return _answer(await live_analysis(unit.resources, path.analysisId))
+        return _answer(await live(unit.resources, Analysis, path.analysisId))
 
 
 @operation(
@@ -118,8 +119,7 @@ async def delete_analysis(
     path: AnalysisPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
 ) -> Reply[Envelope]:
     """Hide an analysis; an undo brings it back under its id."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    return await writes.run(who, delete(path.analysisId), dry_run=dry_run)
+    return await writes.run(who, deletion(Analysis, path.analysisId), dry_run=dry_run_of(query, body))
 
 
 def _answer(analysis: Analysis) -> AnalysisAnswer:

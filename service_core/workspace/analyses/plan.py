@@ -1,17 +1,16 @@
-"""How an analysis is made, changed and deleted."""
+"""How an analysis is made and changed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Records
 from service_core.changes.write import Plan
-from service_core.kernel.errors import NotFound, Unprocessable
-from service_core.kernel.ids import new_id
+from service_core.kernel.errors import Unprocessable
 from service_core.workspace.analyses.bodies import AnalysisPatch, NewAnalysis
 from service_core.workspace.analyses.model import Analysis, embedded
 from service_core.workspace.refusals import check_current, check_range, check_text
@@ -39,12 +38,7 @@ def create(who: Caller, wanted: NewAnalysis, definitions: Definitions) -> Plan:
     async def plan(unit: Transaction) -> Change:
         said = {name: getattr(wanted, name) for name in _SAID}
         analysis = Analysis(
-            id=new_id(),
-            workspace_id=who.workspace.id,
-            created_at=who.now,
-            updated_at=who.now,
-            created_via=who.via,
-            created_by=actor_of(who),
+            **born(who),
             **_stored(said),
         )
         await _check(analysis, said, unit.resources, definitions, who)
@@ -65,7 +59,7 @@ def update(who: Caller, analysis_id: UUID, patch: AnalysisPatch, definitions: De
     _check_range(patch, who)
 
     async def plan(unit: Transaction) -> Change:
-        analysis = await live_analysis(unit.resources, analysis_id)
+        analysis = await live(unit.resources, Analysis, analysis_id)
         check_current(analysis, patch.expected_updated_at)
         sent = {name: value for name, value in patch if name in patch.model_fields_set and name in _SAID}
         after = {**dict(analysis), **_stored(sent), "updated_at": analysis.changed_at(who.now)}
@@ -74,31 +68,6 @@ def update(who: Caller, analysis_id: UUID, patch: AnalysisPatch, definitions: De
         return Change(Action.UPDATE, analysis, changed)
 
     return plan
-
-
-def delete(analysis_id: UUID) -> Plan:
-    """The plan of a hidden analysis.
-
-    Raises:
-        NotFound: the workspace has no such analysis.
-    """
-
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await live_analysis(unit.resources, analysis_id), None)
-
-    return plan
-
-
-async def live_analysis(records: Records, analysis_id: UUID) -> Analysis:
-    """The analysis with this id.
-
-    Raises:
-        NotFound: there is none, or it was deleted.
-    """
-    analysis = await records.get(Analysis, analysis_id)
-    if analysis is None:
-        raise NotFound
-    return analysis
 
 
 def _check_range(said: NewAnalysis | AnalysisPatch, who: Caller) -> None:

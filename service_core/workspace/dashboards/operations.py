@@ -9,7 +9,8 @@ from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import ListQuery, page_of
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
+from service_core.changes.plan import deletion, live
 from service_core.changes.write import Writes
 from service_core.insight.catalog import Catalog
 from service_core.insight.query.requested import FilterBody
@@ -23,7 +24,7 @@ from service_core.workspace.dashboards.bodies import (
     UpdateDashboard,
 )
 from service_core.workspace.dashboards.model import Dashboard, Layout, Size
-from service_core.workspace.dashboards.plan import create, delete, live_dashboard, reorder, update
+from service_core.workspace.dashboards.plan import create, reorder, update
 from service_core.workspace.dashboards.resource import reports_of, shown
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportSummary
@@ -144,8 +145,7 @@ async def delete_dashboard(
     path: DashboardPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
 ) -> Reply[Envelope]:
     """Hide a dashboard; an undo brings it back with its cards under its id."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    return await writes.run(who, delete(path.dashboardId), dry_run=dry_run)
+    return await writes.run(who, deletion(Dashboard, path.dashboardId), dry_run=dry_run_of(query, body))
 
 
 @operation("POST /dashboards/{dashboardId}/run", tag="dashboards", errors=(422,), body_optional=True)
@@ -163,7 +163,7 @@ async def run_dashboard_cards(
 
 async def _found(path: DashboardPath, who: Caller, writes: Writes) -> tuple[Dashboard, Reports]:
     async with writes.units.look(who.workspace.id) as unit:
-        dashboard = await live_dashboard(unit.resources, path.dashboardId)
+        dashboard = await live(unit.resources, Dashboard, path.dashboardId)
         return dashboard, await reports_of(unit.resources, dashboard)
 
 

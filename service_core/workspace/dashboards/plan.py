@@ -5,14 +5,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.resource import Records
 from service_core.changes.write import Plan
 from service_core.insight.catalog import Catalog
-from service_core.kernel.errors import NotFound
-from service_core.kernel.ids import new_id
 from service_core.workspace.dashboards.bodies import DashboardPatch, NewDashboard, ReorderDashboard
 from service_core.workspace.dashboards.layout import checked_filters, checked_layout, reordered
 from service_core.workspace.dashboards.model import Dashboard, Layout
@@ -36,12 +34,7 @@ def create(who: Caller, wanted: NewDashboard, catalog: Catalog) -> Plan:
     async def plan(unit: Transaction) -> Change:
         said = {name: getattr(wanted, name) for name in _SAID}
         dashboard = Dashboard(
-            id=new_id(),
-            workspace_id=who.workspace.id,
-            created_at=who.now,
-            updated_at=who.now,
-            created_via=who.via,
-            created_by=actor_of(who),
+            **born(who),
             **await _checked(said, unit.resources, catalog),
         )
         return Change(Action.CREATE, None, dashboard, ASSIGNED)
@@ -61,7 +54,7 @@ def update(who: Caller, dashboard_id: UUID, patch: DashboardPatch, catalog: Cata
     _check_range(patch, who)
 
     async def plan(unit: Transaction) -> Change:
-        dashboard = await live_dashboard(unit.resources, dashboard_id)
+        dashboard = await live(unit.resources, Dashboard, dashboard_id)
         check_current(dashboard, patch.expected_updated_at)
         sent = {name: value for name, value in patch if name in patch.model_fields_set and name in _SAID}
         return _changed(Action.UPDATE, dashboard, await _checked(sent, unit.resources, catalog), who)
@@ -79,37 +72,12 @@ def reorder(who: Caller, dashboard_id: UUID, wanted: ReorderDashboard) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        dashboard = await live_dashboard(unit.resources, dashboard_id)
+        dashboard = await live(unit.resources, Dashboard, dashboard_id)
         check_current(dashboard, wanted.expected_updated_at)
         layout = reordered(dashboard.layout, wanted.report_ids)
         return _changed(Action.REORDER, dashboard, {"layout": layout}, who)
 
     return plan
-
-
-def delete(dashboard_id: UUID) -> Plan:
-    """The plan of a hidden dashboard.
-
-    Raises:
-        NotFound: the workspace has no such dashboard.
-    """
-
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await live_dashboard(unit.resources, dashboard_id), None)
-
-    return plan
-
-
-async def live_dashboard(records: Records, dashboard_id: UUID) -> Dashboard:
-    """The dashboard with this id.
-
-    Raises:
-        NotFound: there is none, or it was deleted.
-    """
-    dashboard = await records.get(Dashboard, dashboard_id)
-    if dashboard is None:
-        raise NotFound
-    return dashboard
 
 
 def _check_range(said: NewDashboard | DashboardPatch, who: Caller) -> None:

@@ -9,14 +9,15 @@ from pydantic import BaseModel, Field
 from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
+from service_core.changes.plan import deletion
 from service_core.changes.write import Writes
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.bodies import CreateLink, UpdateLink
 from service_core.workspace.links.model import Link, Target
-from service_core.workspace.links.plan import create, delete, update
+from service_core.workspace.links.plan import create, update
 from service_core.workspace.links.ports import Clicks
 from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, shown
 
@@ -118,8 +119,7 @@ async def delete_link(
     path: LinkPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
 ) -> Reply[Envelope]:
     """Delete a link: its redirect stops at once, recorded clicks stay, an undo brings it back."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    return await writes.run(who, delete(path.linkId), dry_run=dry_run)
+    return await writes.run(who, deletion(Link, path.linkId), dry_run=dry_run_of(query, body))
 
 
 OPERATIONS = (list_links, create_link, update_link, delete_link)

@@ -1,16 +1,15 @@
-"""How a link is made, changed and deleted."""
+"""How a link is made and changed."""
 
 from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
-from service_core.kernel.errors import NotFound, Unprocessable
-from service_core.kernel.ids import new_id
+from service_core.kernel.errors import Unprocessable
 from service_core.workspace.addresses import STORES, check_slug, check_url
 from service_core.workspace.links.bodies import IMMUTABLE, LinkPatch, NewLink
 from service_core.workspace.links.model import (
@@ -42,17 +41,12 @@ def create(who: Caller, wanted: NewLink, domain: LinkDomain | None) -> Plan:
         workspace_id = who.workspace.id
         identifier = await _free(unit, new_identifier, lambda text: identifier_key(workspace_id, text))
         link = Link(
-            id=new_id(),
-            workspace_id=workspace_id,
+            **born(who),
             domain_id=on,
             slug=slug,
             tracking_identifier=identifier,
             target=wanted.target,
             **_texts(wanted.model_dump(include=_TEXTS)),
-            created_at=who.now,
-            updated_at=who.now,
-            created_via=who.via,
-            created_by=actor_of(who),
         )
         _check(link)
         generated = {"tracking_identifier"} | (set() if asked or on is None else {"slug"})
@@ -70,26 +64,13 @@ def update(who: Caller, link_id: UUID, patch: LinkPatch) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        link = await _found(unit, link_id)
+        link = await live(unit.resources, Link, link_id)
         for name in sorted(patch.model_fields_set & IMMUTABLE):
             raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
         sent = _texts(patch.model_dump(include=patch.model_fields_set))
         changed = Link.model_validate({**link.state, **sent, "updated_at": who.now})
         _check(changed)
         return Change(Action.UPDATE, link, changed)
-
-    return plan
-
-
-def delete(link_id: UUID) -> Plan:
-    """The plan of a deleted link; its row stays in the audit entry.
-
-    Raises:
-        NotFound: the workspace has no such link.
-    """
-
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await _found(unit, link_id), None)
 
     return plan
 
@@ -141,10 +122,3 @@ async def _free(unit: Transaction, new: Callable[[], str], key: Callable[[str], 
     while await unit.resources.is_taken(key(text)):
         text = new()
     return text
-
-
-async def _found(unit: Transaction, link_id: UUID) -> Link:
-    link = await unit.resources.get(Link, link_id)
-    if link is None:
-        raise NotFound
-    return link

@@ -4,23 +4,10 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from service_core.changes.resource import Records
-from service_core.kernel.errors import NotFound
 from service_core.workspace.reports.model import Report
 
 Reports = Mapping[UUID, Report]
 """Live reports by id."""
-
-
-async def live_report(records: Records, report_id: UUID) -> Report:
-    """The report with this id.
-
-    Raises:
-        NotFound: there is none, or it was deleted.
-    """
-    report = await records.get(Report, report_id)
-    if report is None:
-        raise NotFound
-    return report
 
 
 async def live_reports(records: Records, report_ids: Iterable[UUID]) -> Reports:

@@ -7,7 +7,8 @@ from pydantic import BaseModel, Field
 from service_core.access.model import Caller
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import ListQuery, page_of
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
+from service_core.changes.plan import deletion, live
 from service_core.changes.write import Writes
 from service_core.insight.attribution.model import Models
 from service_core.insight.query.questions import Questions
@@ -17,9 +18,8 @@ from service_core.kernel.params import Answer
 from service_core.workspace.reports.answers import ReportAnswer, ReportRun
 from service_core.workspace.reports.bodies import CreateReport, RunReport, UpdateReport
 from service_core.workspace.reports.definition import Definitions
-from service_core.workspace.reports.live import live_report
 from service_core.workspace.reports.model import Report, ReportKind
-from service_core.workspace.reports.plan import create, delete, update
+from service_core.workspace.reports.plan import create, update
 from service_core.workspace.reports.resource import shown
 from service_core.workspace.reports.run import ReportRuns
 
@@ -57,7 +57,7 @@ async def list_reports(query: ReportsQuery, *, who: Caller, writes: Writes) -> R
 async def get_report(path: ReportPath, *, who: Caller, writes: Writes) -> ReportAnswer:
     """One saved report."""
     async with writes.units.look(who.workspace.id) as unit:
-        return _answer(await live_report(unit.resources, path.reportId))
+        return _answer(await live(unit.resources, Report, path.reportId))
 
 
 @operation(
@@ -112,8 +112,7 @@ async def delete_report(
     path: ReportPath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
 ) -> Reply[Envelope]:
     """Hide a report; its cards stay on dashboards, and an undo brings it back under its id."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    return await writes.run(who, delete(path.reportId), dry_run=dry_run)
+    return await writes.run(who, deletion(Report, path.reportId), dry_run=dry_run_of(query, body))
 
 
 @operation("POST /reports/{reportId}/run", tag="reports", body_optional=True)
@@ -125,7 +124,7 @@ async def run_report(
     Filters a report cannot take are listed in `filters_skipped`.
     """
     async with writes.units.look(who.workspace.id) as unit:
-        report = await live_report(unit.resources, path.reportId)
+        report = await live(unit.resources, Report, path.reportId)
     checked_filters(runs.questions.catalog, (), body.filters)
     return await runs.run(who, report, body)
 

@@ -1,19 +1,17 @@
-"""How a report is made, changed and deleted."""
+"""How a report is made and changed."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
-from service_core.kernel.ids import new_id
 from service_core.workspace.refusals import check_current, check_range, check_text
 from service_core.workspace.reports.bodies import NewReport, ReportPatch
 from service_core.workspace.reports.definition import Definitions, defined
-from service_core.workspace.reports.live import live_report
 from service_core.workspace.reports.model import USUAL_RANGE, Report
 
 LONGEST_NAME: Final = 120
@@ -31,15 +29,7 @@ def create(who: Caller, wanted: NewReport, definitions: Definitions) -> Plan:
     _check_range(wanted, who)
 
     async def plan(unit: Transaction) -> Change:  # noqa: ARG001 - a new report stands for itself
-        made = {
-            "id": new_id(),
-            "workspace_id": who.workspace.id,
-            "created_at": who.now,
-            "updated_at": who.now,
-            "created_via": who.via,
-            "created_by": actor_of(who),
-        }
-        report = _report({**dict(wanted), **made}, wanted.model_fields_set)
+        report = _report({**dict(wanted), **born(who)}, wanted.model_fields_set)
         definitions.check(report, who)
         return Change(Action.CREATE, None, report, ASSIGNED)
 
@@ -58,25 +48,12 @@ def update(who: Caller, report_id: UUID, patch: ReportPatch, definitions: Defini
     _check_range(patch, who)
 
     async def plan(unit: Transaction) -> Change:
-        report = await live_report(unit.resources, report_id)
+        report = await live(unit.resources, Report, report_id)
         check_current(report, patch.expected_updated_at)
         sent = {name: value for name, value in patch if name in patch.model_fields_set}
         changed = _report({**dict(report), **sent, "updated_at": report.changed_at(who.now)}, sent)
         definitions.check(changed, who)
         return Change(Action.UPDATE, report, changed)
-
-    return plan
-
-
-def delete(report_id: UUID) -> Plan:
-    """The plan of a hidden report; dashboards keep its cards.
-
-    Raises:
-        NotFound: the workspace has no such report.
-    """
-
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await live_report(unit.resources, report_id), None)
 
     return plan
 

@@ -8,14 +8,15 @@ from pydantic import BaseModel
 from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
+from service_core.changes.plan import deletion
 from service_core.changes.write import Writes
 from service_core.insight.connections.ports import Connections
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.rules.bodies import CreateRule, UpdateRule
 from service_core.workspace.rules.model import Rule, RuleCondition, ValueType
-from service_core.workspace.rules.plan import create, delete, update
+from service_core.workspace.rules.plan import create, update
 from service_core.workspace.rules.platforms import Platforms
 from service_core.workspace.rules.targets import Targets
 
@@ -121,8 +122,7 @@ async def delete_rule(
     path: RulePath, query: DryRunQuery, body: DryRunBody, *, who: Caller, writes: Writes
 ) -> Reply[Envelope]:
     """Delete a rule: nothing is sent from then on; an undo brings it back, not what passed meanwhile."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    return await writes.run(who, delete(path.ruleId), dry_run=dry_run)
+    return await writes.run(who, deletion(Rule, path.ruleId), dry_run=dry_run_of(query, body))
 
 
 OPERATIONS = (list_rules, create_rule, update_rule, delete_rule)

@@ -1,15 +1,13 @@
-"""How a conversion rule is made, changed and deleted."""
+"""How a conversion rule is made and changed."""
 
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
-from service_core.kernel.errors import NotFound
-from service_core.kernel.ids import new_id
 from service_core.workspace.rules.bodies import NewRule, RulePatch
 from service_core.workspace.rules.checks import check, check_sent
 from service_core.workspace.rules.model import Rule
@@ -39,15 +37,7 @@ def create(who: Caller, wanted: NewRule, targets: Targets) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:  # noqa: ARG001 - what it needs is read already
-        made = {
-            "id": new_id(),
-            "workspace_id": who.workspace.id,
-            "created_at": who.now,
-            "updated_at": who.now,
-            "created_via": who.via,
-            "created_by": actor_of(who),
-        }
-        rule = Rule.model_validate({**_aimed(_values(wanted.model_dump()), targets), **made})
+        rule = Rule.model_validate({**_aimed(_values(wanted.model_dump()), targets), **born(who)})
         return Change(Action.CREATE, None, check(rule, targets), ASSIGNED)
 
     return plan
@@ -65,7 +55,7 @@ def update(who: Caller, rule_id: UUID, patch: RulePatch, targets: Targets) -> Pl
     """
 
     async def plan(unit: Transaction) -> Change:
-        rule = await _found(unit, rule_id)
+        rule = await live(unit.resources, Rule, rule_id)
         sent = _values(patch.model_dump(include=patch.model_fields_set))
         state = {**rule.state, **sent, "updated_at": who.now}
         if not any(name in sent and sent[name] != rule.state[name] for name in _TARGET):
@@ -75,19 +65,6 @@ def update(who: Caller, rule_id: UUID, patch: RulePatch, targets: Targets) -> Pl
             state |= {name: sent.get(name) for name in _PLACE}
         changed = Rule.model_validate(_aimed(state, targets))
         return Change(Action.UPDATE, rule, check(changed, targets))
-
-    return plan
-
-
-def delete(rule_id: UUID) -> Plan:
-    """The plan of a deleted rule; an undo brings it back under its id.
-
-    Raises:
-        NotFound: the workspace has no such rule.
-    """
-
-    async def plan(unit: Transaction) -> Change:
-        return Change(Action.DELETE, await _found(unit, rule_id), None)
 
     return plan
 
@@ -108,10 +85,3 @@ def _aimed(state: dict[str, Any], targets: Targets) -> dict[str, Any]:
     platform = targets.platform(state["platform"])
     account_id, asset_id = targets.place(platform, state["ad_account_id"], state["asset_id"])
     return state | {"ad_account_id": account_id, "asset_id": asset_id}
-
-
-async def _found(unit: Transaction, rule_id: UUID) -> Rule:
-    rule = await unit.resources.get(Rule, rule_id)
-    if rule is None:
-        raise NotFound
-    return rule

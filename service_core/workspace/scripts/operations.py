@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
+from service_core.changes.plan import live
 from service_core.changes.write import Writes
-from service_core.kernel.errors import NotFound
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.scripts.bodies import ProposeScript
@@ -86,9 +86,7 @@ async def list_script_proposals(*, who: Caller, writes: Writes) -> ProposalList:
 async def get_script_proposal(path: ProposalPath, *, who: Caller, writes: Writes) -> WholeProposal:
     """One proposal with its script and the reviewer's note."""
     async with writes.units.look(who.workspace.id) as unit:
-        proposal = await unit.resources.get(Proposal, path.proposalId)
-    if proposal is None:
-        raise NotFound
+        proposal = await live(unit.resources, Proposal, path.proposalId)
     return WholeProposal.model_validate(proposal.model_dump(by_alias=True))
 
 

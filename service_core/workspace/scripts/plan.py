@@ -4,12 +4,11 @@ import re
 from typing import Final
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
 from service_core.kernel.errors import Unprocessable
-from service_core.kernel.ids import new_id
 from service_core.workspace.addresses import check_url
 from service_core.workspace.scripts.bodies import NewProposal
 from service_core.workspace.scripts.model import Proposal, Standing
@@ -50,8 +49,7 @@ def propose(who: Caller, wanted: NewProposal) -> Plan:
 
 def _draft(who: Caller, wanted: NewProposal, former: list[Proposal]) -> Proposal:
     return Proposal(
-        id=new_id(),
-        workspace_id=who.workspace.id,
+        **born(who),
         name=wanted.name,
         type=wanted.type,
         content=wanted.content,
@@ -61,10 +59,6 @@ def _draft(who: Caller, wanted: NewProposal, former: list[Proposal]) -> Proposal
         settings=wanted.settings,
         note=wanted.note or None,
         supersedes=tuple(one.id for one in former),
-        created_at=who.now,
-        updated_at=who.now,
-        created_via=who.via,
-        created_by=actor_of(who),
     )
 
 

@@ -5,9 +5,10 @@ from uuid import UUID
 from service_core.access.model import Caller
 from service_core.access.roles import Ability, require_ability
 from service_core.changes.model import Action, Change
+from service_core.changes.plan import live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
-from service_core.kernel.errors import Conflict, NotFound, Unprocessable
+from service_core.kernel.errors import Conflict, Unprocessable
 from service_core.workspace.scripts.model import Proposal, Standing, Verdict
 from service_core.workspace.scripts.plan import LONGEST_NOTE
 
@@ -35,9 +36,7 @@ def review(who: Caller, proposal_id: UUID, verdict: Verdict, note: str | None) -
             raise Unprocessable(
                 f"A note has at most {LONGEST_NOTE} characters", "invalid_field", field="note"
             )
-        proposal = await unit.resources.get(Proposal, proposal_id)
-        if proposal is None:
-            raise NotFound
+        proposal = await live(unit.resources, Proposal, proposal_id)
         if proposal.status is not Standing.PENDING:
             raise Conflict("This proposal was decided before", "resource_changed")
         decided = {

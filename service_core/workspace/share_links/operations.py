@@ -11,7 +11,7 @@ from service_core.access.model import Caller, Via
 from service_core.changes.actor import Actor
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import page_of
-from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
 from service_core.changes.resource import State
 from service_core.changes.write import Writes
 from service_core.kernel.ids import new_token
@@ -112,8 +112,7 @@ async def revoke_share_link(
     pages: ShareViews,
 ) -> Reply[Envelope]:
     """Revoke a link, for good: its page answers 410 from the next request on."""
-    dry_run = query.dry_run if body.dry_run is None else body.dry_run
-    reply = await writes.run(who, revoke(who, path.shareLinkId), dry_run=dry_run)
+    reply = await writes.run(who, revoke(who, path.shareLinkId), dry_run=dry_run_of(query, body))
     views = await pages.views(who.workspace.id)
     return _with(reply, _viewed(views.get(path.shareLinkId)))
 

@@ -5,12 +5,12 @@ from typing import Final
 from uuid import UUID
 
 from service_core.access.model import Caller
-from service_core.changes.actor import actor_of
 from service_core.changes.model import ASSIGNED, Action, Change
+from service_core.changes.plan import born, live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan
-from service_core.kernel.errors import NotFound, Unprocessable
-from service_core.kernel.ids import digest, new_id
+from service_core.kernel.errors import Unprocessable
+from service_core.kernel.ids import digest
 from service_core.kernel.instants import parse
 from service_core.workspace.share_links.bodies import NewShareLink
 from service_core.workspace.share_links.model import ShareLink, Status
@@ -40,8 +40,7 @@ def create(who: Caller, wanted: NewShareLink, token: str) -> Plan:
                 f"There is no such {wanted.object_type}", "unknown_object", field="share_link.object_id"
             )
         link = ShareLink(
-            id=new_id(),
-            workspace_id=who.workspace.id,
+            **born(who),
             name=shared.name,
             object_type=wanted.object_type,
             object_id=wanted.object_id,
@@ -49,10 +48,6 @@ def create(who: Caller, wanted: NewShareLink, token: str) -> Plan:
             expires_at=expires_at,
             token_hint=token[-HINT_LENGTH:],
             digest=digest(token),
-            created_at=who.now,
-            updated_at=who.now,
-            created_via=who.via,
-            created_by=actor_of(who),
         )
         return Change(Action.CREATE, None, link, ASSIGNED | {"token_hint"})
 
@@ -67,10 +62,7 @@ def revoke(who: Caller, link_id: UUID) -> Plan:
     """
 
     async def plan(unit: Transaction) -> Change:
-        found = await unit.resources.get(ShareLink, link_id)
-        if found is None:
-            raise NotFound
-        link = found.at(who.now)
+        link = (await live(unit.resources, ShareLink, link_id)).at(who.now)
         ended = {"status": Status.REVOKED, "revoked_at": who.now, "updated_at": link.changed_at(who.now)}
         new = link if link.status is Status.REVOKED else _replaced(link, ended)
         return Change(Action.REVOKE, link, new, assigned=_GIVEN, named=("status",))
