@@ -1,4 +1,4 @@
-"""How a dashboard is made, changed, reordered and deleted."""
+"""How a dashboard is made, changed and reordered."""
 
 from collections.abc import Mapping
 from typing import Any, Final
