@@ -177,7 +177,7 @@ def _adapters(registry: Registry) -> str:
 
 def _options(model: Any) -> Iterable[str]:
     parts = {"url", "path", "host", "port", "user", "password"}
-    return (f"`{name}={f.default}`" for name, f in model.model_fields.items() if name not in parts)
+    return (f"`{f.alias or name}={f.default}`" for name, f in model.model_fields.items() if name not in parts)
 
 
 def _plans() -> str:

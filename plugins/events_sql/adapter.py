@@ -1,8 +1,10 @@
 """The event store over SQL: every port, one question module behind each method."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
+from typing import Final
 from uuid import UUID
 
 from plugins.events_sql import log, persona, streams, visits
@@ -13,6 +15,7 @@ from plugins.events_sql.funnel import funnel
 from plugins.events_sql.journey import journey
 from plugins.events_sql.paths import paths
 from plugins.events_sql.people import people
+from plugins.events_sql.settings import ClickHouseSettings, DuckSettings, PostgresSettings, SqlSettings
 from service_core.plugin import (
     MOST_OF_A_PERSON,
     Aggregate,
@@ -40,6 +43,20 @@ from service_core.plugin import (
     SessionState,
     Touch,
 )
+
+_BACKENDS: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
+    DuckSettings: ("duckdb", "DuckDb"),
+    PostgresSettings: ("postgresql", "Postgres"),
+    ClickHouseSettings: ("clickhouse", "ClickHouse"),
+}
+"""The package of every engine and its class; the driver is loaded with it."""
+
+
+def opened(settings: SqlSettings) -> "SqlEvents":
+    """The store that some settings name."""
+    package, name = _BACKENDS[type(settings)]
+    backend = import_module(f"plugins.events_sql.dialects.{package}.backend")
+    return SqlEvents(getattr(backend, name)(settings))
 
 
 class SqlEvents:

@@ -67,8 +67,15 @@ class _Compiler(SQLCompiler):
     def visit_column(self, column: Any, *args: Any, **options: Any) -> str:
         """A column keeps its name, also where two tables of a join have one of that name."""
         selected = options.get("within_columns_clause") and not options.get("within_label_clause")
+        selected = selected and not column.is_literal
         spelled: str = super().visit_column(column, *args, **options)
         return f"{spelled} AS {spelled.rpartition('.')[2]}" if selected else spelled
+
+    def visit_case(self, clause: Any, **options: Any) -> str:
+        """A list is never absent: without another choice it is empty."""
+        spelled: str = super().visit_case(clause, **options)  # type: ignore[no-untyped-call]
+        is_open = isinstance(clause.type, sa.ARRAY) and clause.else_ is None
+        return f"{spelled.removesuffix('END')}ELSE [] END" if is_open else spelled
 
     def visit_lag_func(self, function: Any, **options: Any) -> str:
         """The value of the row before; NULL for the first."""
