@@ -6,7 +6,7 @@ GRACE_SECONDS: Final = 30
 """How long what has begun may take after the signal to stop: longer than the longest read."""
 
 IDLE_SECONDS: Final = 10
-"""How long a connection may be silent between requests; on hypercorn also how long a header may take."""
+"""How long a connection may be silent between requests; on hypercorn and granian also how long a header may take."""
 
 BACKLOG: Final = 2048
 """Connections the kernel keeps waiting."""

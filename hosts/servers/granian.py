@@ -2,21 +2,34 @@
 
 import asyncio
 import socket
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from granian._granian import SocketHolder
 from granian.constants import Interfaces
+from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from hosts.guard import App
-from hosts.servers import BACKLOG, GRACE_SECONDS
+from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS
+
+_CONNECTIONS: Final = 10_000
+"""Accepted at one time. Left to itself granian takes 128, and so many slow clients keep everybody else out."""
+_HTTP: Final = HTTP1Settings(header_read_timeout=IDLE_SECONDS * 1_000)
 
 
 class _Embedded(Server):
     """Listens on a socket that was opened before; granian would open one of its own, by address."""
 
     def __init__(self, app: App, listener: socket.socket) -> None:
-        super().__init__(app, interface=Interfaces.ASGI, websockets=False, log_enabled=False)
+        super().__init__(
+            app,
+            interface=Interfaces.ASGI,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=_CONNECTIONS,
+            http1_settings=_HTTP,
+            log_enabled=False,
+        )
         self._listener = listener
 
     def _init_shared_socket(self) -> None:

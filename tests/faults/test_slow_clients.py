@@ -1,0 +1,82 @@
+"""F21: clients that begin and do not go on: they cost a connection for a while, and nobody else notices."""
+
+import asyncio
+import time
+from contextlib import suppress
+from statistics import median
+
+import pytest
+
+from service_core.testing.client import Connection
+from tests.faults.conftest import FULL
+
+HALF_A_HEADER = b"POST /track HTTP/1.1\r\nHost: test\r\nX-API-Key: "
+HALF_A_BODY = b"POST /track HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n" + b'{"event":'
+LONGEST_SECONDS = 16
+"""Ten seconds for a header or a body, by a sweep that may be a quarter late, on a machine with other work."""
+
+
+async def begun(address, sent):
+    """A connection on which something was begun."""
+    host, _, port = address.rpartition(":")
+    streams = await asyncio.open_connection(host, int(port))
+    streams[1].write(sent)
+    await streams[1].drain()
+    return streams
+
+
+async def let_go(reader):
+    """What the server said before it ended the connection."""
+    with suppress(ConnectionError):
+        return await reader.read()
+    return b""
+
+
+async def gone(connections):
+    """Leave without a word."""
+    for _, writer in connections:
+        writer.transport.abort()
+    for _, writer in connections:
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def paces(address, key, times):
+    """Seconds of good requests, one after the other."""
+    connection, found = Connection(address), []
+    for number in range(times):
+        started = time.monotonic()
+        reply = await connection.post("/track", b'{"event":"a","user_id":"u%d"}' % number, {"X-API-Key": key})
+        found.append(time.monotonic() - started)
+        assert reply.status == 200
+    connection.close()
+    return found
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
+async def test_hundreds_of_slow_clients_slow_nobody_down(deployment, server):
+    key, number = deployment.keys[0], 2_000 if FULL else 150
+    async with deployment.ingest(server=server) as child:
+        before = median(await paces(child.address, key, 40))
+        kinds = [HALF_A_HEADER, HALF_A_BODY] * number
+        slow = await asyncio.gather(*(begun(child.address, sent) for sent in kinds))
+        assert median(await paces(child.address, key, 40)) < max(2 * before, before + 0.02)
+        await gone(slow)
+        assert median(await paces(child.address, key, 40)) < max(2 * before, before + 0.02)
+    assert len(await deployment.kept()) == 120
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("server", ["hypercorn", "granian"])
+async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment, server):
+    async with deployment.ingest(server=server) as child:
+        started = time.monotonic()
+        slow = [await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY)]
+        async with asyncio.timeout(LONGEST_SECONDS):
+            header, body = await asyncio.gather(*(let_go(reader) for reader, _ in slow))
+        assert time.monotonic() - started > 9
+        assert b"200" not in header
+        assert body.startswith(b"HTTP/1.1 408")
+        await gone(slow)
+    assert await deployment.kept() == []
