@@ -11,11 +11,11 @@ from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pluggy
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.ports import AttributionModel
@@ -44,6 +44,24 @@ class AdapterSettings(BaseModel):
     port: int | None = None
     user: str | None = None
     password: str | None = Field(None, repr=False)
+
+
+class ServerSettings(AdapterSettings):
+    """What the URL of a server with numbered databases says: ``redis://user:password@host:6379/0``."""
+
+    @property
+    def database(self) -> int:
+        """Number of the database."""
+        return int(self.path.name) if self.path is not None else 0
+
+    @model_validator(mode="after")
+    def _names_a_server(self) -> Self:
+        example = f"{urlsplit(self.url).scheme}://localhost/0"
+        if self.host is None:
+            raise ValueError(f"name a server, as in {example}")
+        if self.path is not None and not str(self.path).removeprefix("/").isdecimal():
+            raise ValueError(f"the path is the number of a database, as in {example}")
+        return self
 
 
 class Keeps(StrEnum):

@@ -77,6 +77,7 @@ from service_core.delivery.exports.ports import SinkDown as SinkDown
 from service_core.extension import Adapter as Adapter
 from service_core.extension import AdapterSettings as AdapterSettings
 from service_core.extension import Keeps as Keeps
+from service_core.extension import ServerSettings as ServerSettings
 from service_core.extension import hook as hook
 from service_core.insight.attribution.ports import AttributionModel as AttributionModel
 from service_core.insight.attribution.ports import DataDriven as DataDriven

@@ -1,14 +1,14 @@
 """What the URL says: ``redis://user:password@host:6379/0?bound=1000000``."""
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from service_core.plugin import AdapterSettings
+from service_core.plugin import ServerSettings
 
 
-class IngestRedisSettings(AdapterSettings):
-    """Settings of the queue in Redis; the path is the number of the database, ``rediss`` is TLS."""
+class IngestRedisSettings(ServerSettings):
+    """Settings of the queue in Redis; ``rediss`` is TLS."""
 
     prefix: str = Field("touchpoint", min_length=1, description="First part of the name of every key.")
     bound: int = Field(
@@ -29,16 +29,3 @@ class IngestRedisSettings(AdapterSettings):
     fsync: Literal["always", "everysec"] = Field(
         "always", description="What the server must do at least before it answers; checked at the start."
     )
-
-    @property
-    def database(self) -> int:
-        """Number of the database."""
-        return int(self.path.name) if self.path is not None else 0
-
-    @model_validator(mode="after")
-    def _names_a_server(self) -> Self:
-        if self.host is None:
-            raise ValueError("name a server, as in redis://localhost:6379/0")
-        if self.path is not None and not str(self.path).removeprefix("/").isdecimal():
-            raise ValueError("the path is the number of a database, as in redis://localhost:6379/0")
-        return self
