@@ -27,9 +27,9 @@ BOMBS = {
 }
 
 
-def malformed(rng: random.Random) -> bytes:
+def malformed(rng: random.Random, good: bytes = GOOD) -> bytes:
     """A good body with something wrong, or plain noise."""
-    body = bytearray(GOOD)
+    body = bytearray(good)
     for _ in range(rng.randint(1, 6)):
         at = rng.randrange(len(body) + 1)
         match rng.randrange(5):
