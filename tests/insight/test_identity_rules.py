@@ -1,5 +1,6 @@
 """Identity as a pure rule (semantics 5); every store is held to it by the kit."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import given
@@ -77,3 +78,18 @@ def test_bots_change_nobody_else(seed):
     people = [e for e in events if not e.is_bot]
     together = persons(events)
     assert persons(people) == {e.event_id: together[e.event_id] for e in people}
+
+
+@given(SEEDS)
+def test_a_strong_id_owns_every_weak_id_of_its_event_at_that_moment(seed):
+    events = [event for event in world(Random(seed)).story.events if not event.is_bot]
+    owners = stitch(events)
+    for event in events:
+        for weak_id in event.weak_ids:
+            assert owners.at(weak_id, moment(event)) == owners.known(event.strong_id)
+
+
+@given(SEEDS)
+def test_weak_ids_alone_join_nobody(seed):
+    told = [replace(e, strong_id=None, external_ids=None) for e in world(Random(seed)).story.events]
+    assert persons(told) == {event.event_id: f"v:{event.visitor_id}" for event in told}
