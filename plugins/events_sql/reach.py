@@ -62,35 +62,36 @@ def _counts(unit: Any, touch: Any, window: timedelta) -> list[Expression]:
 
 def _told(unit: sa.CTE, touch: sa.CTE, scan: Scan, asked: list[str]) -> sa.Subquery:
     """Units whose person has no touch by then, with all that was told up to them; ``newest`` is 1 for the last."""
-    said = _said(scan, asked)
-    first = (
-        sa.select(touch.c.person_no, sa.func.min(touch.c.at).label("at"))
-        .where(touch.c.person_no.in_(sa.select(said.c.person_no)))
-        .group_by(touch.c.person_no)
-        .subquery("first")
-    )
+    untouched = _untouched(unit, touch)
+    said = _said(scan, asked, untouched)
     up_to = sa.or_(
-        said.c.timestamp < unit.c.timestamp,
-        sa.and_(said.c.timestamp == unit.c.timestamp, said.c.seq <= unit.c.seq),
+        said.c.timestamp < untouched.c.timestamp,
+        sa.and_(said.c.timestamp == untouched.c.timestamp, said.c.seq <= untouched.c.seq),
     )
-    heard = unit.join(said, sa.and_(said.c.person_no == unit.c.person_no, up_to))
+    heard = untouched.join(said, sa.and_(said.c.person_no == untouched.c.person_no, up_to))
     latest = (said.c.timestamp.desc(), said.c.seq.desc())
-    newest = sa.func.rank().over(partition_by=unit.c.unit, order_by=latest).label("newest")
+    newest = sa.func.rank().over(partition_by=untouched.c.unit, order_by=latest).label("newest")
     columns = [said.c[name] for name in dict.fromkeys(("at", "place_seq", "channel", *asked))]
-    return (
-        sa.select(unit.c.unit, *columns, newest)
-        .select_from(heard.outerjoin(first, first.c.person_no == unit.c.person_no))
-        .where(sa.or_(first.c.at.is_(None), first.c.at > unit.c.timestamp))
-        .subquery("told_up_to")
-    )
+    return sa.select(untouched.c.unit, *columns, newest).select_from(heard).subquery("told_up_to")
 
 
-def _said(scan: Scan, asked: list[str]) -> sa.CTE:
-    """What was told in a workspace, with the person it is about."""
+def _untouched(unit: sa.CTE, touch: sa.CTE) -> sa.CTE:
+    """Units whose person has no touch of its own by then."""
+    first = sa.select(touch.c.person_no, sa.func.min(touch.c.at).label("at"))
+    first_touch = first.group_by(touch.c.person_no).subquery("first_touch")
+    joined = unit.outerjoin(first_touch, first_touch.c.person_no == unit.c.person_no)
+    columns = [unit.c[name] for name in ("unit", "person_no", "timestamp", "seq")]
+    later = sa.or_(first_touch.c.at.is_(None), first_touch.c.at > unit.c.timestamp)
+    return sa.select(*columns).select_from(joined).where(later).cte("untouched")
+
+
+def _said(scan: Scan, asked: list[str], untouched: sa.CTE) -> sa.Subquery:
+    """What was told of the persons of some units."""
     source, person_no = person_of(TOLD, scan)
     kept = {name: f"own_{side}" for name, side in CLASSIFIED.items()}
     columns = [TOLD.c[kept.get(name, name)].label(name) for name in dict.fromkeys(("channel", *asked))]
     place = (TOLD.c.seq * 2 + TOLD.c.place).label("place_seq")
     own = (TOLD.c.timestamp, TOLD.c.seq, TOLD.c.touched_at.label("at"), place)
     found = sa.select(person_no.label("person_no"), *own, *columns).select_from(source)
-    return found.where(TOLD.c.workspace_id == scan.workspace_id).cte("said")
+    theirs = person_no.in_(sa.select(untouched.c.person_no))
+    return found.where(TOLD.c.workspace_id == scan.workspace_id, theirs).subquery("said")
