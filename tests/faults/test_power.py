@@ -1,0 +1,57 @@
+"""F3: what counts after a loss of power is what was synced; the system calls show that nothing is answered before."""
+
+import asyncio
+import re
+import shutil
+import signal
+
+import pytest
+
+from service_core.testing.client import Connection
+
+EVENTS = 12
+WATCHED = "trace=pwrite64,fsync,fdatasync,write,writev,sendto,sendmsg"
+LINE = re.compile(r"\d+ +(?P<call>\w+)\(\d+<(?P<file>[^>]*)>(?P<rest>.*)")
+
+
+def kind(line):
+    """What a line of the trace is about: a write to the log of the queue, its sync, an answer, or nothing."""
+    found = LINE.match(line)
+    if found is None:
+        return ""
+    if found["file"].endswith("spool.db-wal"):
+        return "sync" if found["call"] in {"fsync", "fdatasync"} else "write"
+    return "answer" if '"HTTP/1.1 200' in found["rest"] else ""
+
+
+@pytest.fixture
+def strace():
+    return shutil.which("strace") or pytest.skip("strace is not installed")
+
+
+async def attached(strace, pid, file):
+    tracer = await asyncio.create_subprocess_exec(
+        strace, "-f", "-y", "-e", WATCHED, "-o", str(file), "-p", str(pid), stderr=asyncio.subprocess.PIPE
+    )
+    said = await tracer.stderr.readline()
+    if b"attached" not in said:
+        await tracer.wait()
+        pytest.skip(f"this account may not trace: {said.decode()}")
+    return tracer
+
+
+@pytest.mark.faults
+async def test_every_event_is_on_disk_before_it_is_acknowledged(deployment, strace, tmp_path):
+    trace = tmp_path / "calls"
+    async with deployment.ingest() as child:
+        tracer = await attached(strace, child.process.pid, trace)
+        connection = Connection(child.address)
+        for number in range(EVENTS):
+            body = b'{"event":"purchase","user_id":"u","event_id":"e%d"}' % number
+            reply = await connection.post("/track", body, {"X-API-Key": deployment.keys[0]})
+            assert reply.status == 200
+        connection.close()
+        tracer.send_signal(signal.SIGINT)
+        await tracer.wait()
+    told = "".join(kind(line)[:1] for line in trace.read_text().splitlines())
+    assert re.fullmatch(rf"s*(w+s+a){{{{{EVENTS}}}}}[ws]*", told), told
