@@ -122,7 +122,7 @@ class HttpSettings(Section):
     @property
     def public_url(self) -> str:
         """The root address that answers name, without a slash at its end."""
-        return (self.root_url or f"http://{self.api}").rstrip("/")
+        return (self.root_url or f"http://{_named(self.api)}").rstrip("/")
 
     @property
     def web_url(self) -> str:
@@ -133,6 +133,15 @@ class HttpSettings(Section):
     def handbook_url(self) -> str:
         """The address of the documentation that answers name, without a slash at its end."""
         return (self.docs_url or f"{self.public_url}/docs").rstrip("/")
+
+
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - what is listened on, not a choice of ours
+"""Listening on every address of a machine is no address to follow; this one leads there from the machine itself."""
+
+
+def _named(listening: str) -> str:
+    host, _, port = listening.rpartition(":")
+    return f"{_EVERYWHERE.get(host, host)}:{port}"
 
 
 SignupMode = Literal["checkout", "verification", "closed"]

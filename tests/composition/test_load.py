@@ -38,6 +38,20 @@ def test_without_a_file_everything_has_a_default_that_works_on_one_machine():
     assert (settings.http.server, settings.http.public_url) == ("hypercorn", "http://127.0.0.1:8080")
 
 
+@pytest.mark.parametrize(
+    ("http", "named"),
+    [
+        ({"api": "192.0.2.7:80"}, "http://192.0.2.7:80"),
+        ({"api": "0.0.0.0:80"}, "http://127.0.0.1:80"),
+        ({"api": "[::]:80"}, "http://[::1]:80"),
+        ({"api": "0.0.0.0:80", "root_url": "https://t.example/"}, "https://t.example"),
+    ],
+)
+def test_answers_name_an_address_that_can_be_followed(http, named):
+    settings = Settings.model_validate({"http": http})
+    assert (settings.http.public_url, settings.http.web_url) == (named, f"{named}/app")
+
+
 def test_every_setting_is_described():
     assert len(known_names()) == len(set(known_names()))
     for name in known_names():
