@@ -1,0 +1,26 @@
+"""Run every test of the table of faults in full: ``python -m tests.faults [PYTEST OPTIONS]``."""
+
+import os
+import sys
+
+import pytest
+
+from tests.faults.table import ROOT, held_by
+
+KITS = ("tests/conformance/test_queue_spool.py", "tests/conformance/test_queue_redis.py")
+"""Where the tests of a kit run, which have no adapter of their own."""
+
+
+def main() -> int:
+    """The exit code of pytest."""
+    os.environ["TOUCHPOINT_FAULTS"] = "full"
+    named = {f"{file}::{name}" for tests in held_by().values() for file, name in tests}
+    elsewhere = sorted(
+        test for test in named if test.startswith("tests/") and not test.startswith("tests/faults/")
+    )
+    places = ["tests/faults", *KITS, *elsewhere]
+    return pytest.main(["--rootdir", str(ROOT), *places, "--timeout", "900", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
