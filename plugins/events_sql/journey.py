@@ -48,6 +48,15 @@ REACHED: Final = sa.table(
 )
 """The conversions that are shown, likewise."""
 
+OWN: Final = sa.table(
+    "own_touches",
+    *(sa.column(name, _INT) for name in ("person_no", "seq", "place")),
+    sa.column("at", sa.DateTime),
+    *(sa.column(name, sa.Text) for name in COLUMNS),
+    sa.column("is_direct", sa.Boolean),
+)
+"""Every touch of the person, with its place in time, likewise."""
+
 
 def journey(plan: JourneyPlan, reader: Reader) -> Journey:
     """The newest sessions and conversions of a person in a span."""
@@ -129,6 +138,7 @@ def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
     if not events:
         return []
     keep_near(plan.scan.workspace_id, reader)
+    reader.keep(OWN.name, _own_touches(plan.scan))
     paths: defaultdict[int, list[Touch]] = defaultdict(list)
     length: dict[int, int] = {}
     for unit, among_all, *touch in reader.rows(_paths(plan)):
@@ -142,9 +152,8 @@ def _paths(plan: JourneyPlan) -> sa.Select[Any]:
 
     They are found by their place among the person's touches, so that a long window costs no more.
     """
-    unit, touch = sa.select(REACHED).cte("unit"), touches(plan.scan, NEAR)
-    told = by_told(unit, touch, plan.scan, plan.window, list(COLUMNS))
-    met = sa.union_all(_newest(plan, unit, touch), told).subquery("met")
+    told = by_told(REACHED, OWN, plan.scan, plan.window, list(COLUMNS))
+    met = sa.union_all(_newest(plan), told).subquery("met")
     together: Any = {"partition_by": met.c.unit}
     place = sa.func.row_number().over(**together, order_by=(met.c.touch_at.desc(), met.c.touch_seq.desc()))
     numbered = sa.select(
@@ -155,12 +164,17 @@ def _paths(plan: JourneyPlan) -> sa.Select[Any]:
     return found.where(numbered.c.place <= plan.most).order_by(numbered.c.unit, numbered.c.place.desc())
 
 
-def _newest(plan: JourneyPlan, unit: sa.CTE, touch: sa.CTE) -> sa.Select[Any]:
-    """The touches of their own that units have in the window, the newest and one more."""
+def _own_touches(scan: Scan) -> sa.Select[Any]:
+    touch = touches(scan, NEAR)
     by_time: Any = {"partition_by": touch.c.person_no, "order_by": (touch.c.at, touch.c.seq)}
-    mine = touch.c.person_no.in_(sa.select(REACHED.c.person_no))
-    own = sa.select(touch, sa.func.row_number().over(**by_time).label("place")).where(mine).cte("own")
-    upto = _places(unit, own)
+    columns = {**{c.name: c for c in touch.c}, "place": sa.func.row_number().over(**by_time)}
+    listed = [columns[c.name].label(c.name) for c in OWN.c]
+    return sa.select(*listed).where(touch.c.person_no.in_(sa.select(REACHED.c.person_no)))
+
+
+def _newest(plan: JourneyPlan) -> sa.Select[Any]:
+    """The touches of their own that units have in the window, the newest and one more."""
+    own, upto = OWN, _places()
     numbers = sa.literal(list(range(plan.most + 1)), sa.ARRAY(_INT))
     back = sa.select(fn.Each(numbers).label("n")).subquery("back")
     wanted = (
@@ -180,8 +194,9 @@ def _newest(plan: JourneyPlan, unit: sa.CTE, touch: sa.CTE) -> sa.Select[Any]:
     return found.select_from(wanted.join(own, same)).where(waited <= sa.literal(micros_of(plan.window)))
 
 
-def _places(unit: sa.CTE, own: sa.CTE) -> sa.Subquery:
+def _places() -> sa.Subquery:
     """How many touches every unit has up to its instant, that instant included."""
+    unit, own = REACHED, OWN
     nothing, one = sa.literal_column("0", _INT), sa.literal_column("1", _INT)
     nobody = sa.cast(sa.null(), _INT)
     steps = sa.union_all(

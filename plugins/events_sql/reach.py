@@ -41,7 +41,7 @@ def reached(
 
 
 def by_told(
-    unit: sa.CTE, touch: sa.CTE, scan: Scan, window: timedelta, asked: list[str], *carried: str
+    unit: Any, touch: Any, scan: Scan, window: timedelta, asked: list[str], *carried: str
 ) -> sa.Select[Any]:
     """The part of `reached` that clients told: where a person has no touch of its own by then."""
     told = _told(unit, touch, scan, asked)
@@ -60,7 +60,7 @@ def _counts(unit: Any, touch: Any, window: timedelta) -> list[Expression]:
     return [touch.c.at <= unit.c.timestamp, _waited(unit, touch) <= sa.literal(micros_of(window))]
 
 
-def _told(unit: sa.CTE, touch: sa.CTE, scan: Scan, asked: list[str]) -> sa.Subquery:
+def _told(unit: Any, touch: Any, scan: Scan, asked: list[str]) -> sa.Subquery:
     """Units whose person has no touch by then, with all that was told up to them; ``newest`` is 1 for the last."""
     untouched = _untouched(unit, touch)
     said = _said(scan, asked, untouched)
@@ -75,7 +75,7 @@ def _told(unit: sa.CTE, touch: sa.CTE, scan: Scan, asked: list[str]) -> sa.Subqu
     return sa.select(untouched.c.unit, *columns, newest).select_from(heard).subquery("told_up_to")
 
 
-def _untouched(unit: sa.CTE, touch: sa.CTE) -> sa.CTE:
+def _untouched(unit: Any, touch: Any) -> sa.CTE:
     """Units whose person has no touch of its own by then."""
     first = sa.select(touch.c.person_no, sa.func.min(touch.c.at).label("at"))
     first_touch = first.group_by(touch.c.person_no).subquery("first_touch")
