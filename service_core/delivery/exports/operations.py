@@ -192,7 +192,7 @@ async def get_export(
     budget=Budget.NONE,
     surface=Surface.ROOT,
     tag="exports",
-    errors=(403,),
+    errors=(403, 503),
 )
 async def download_export(
     path: ExportPath,
