@@ -21,8 +21,9 @@ from hosts.composition.ports import Ports, running
 from service_core.access.keys import found_workspace
 from service_core.kernel.clock import system_clock
 from service_core.testing.story import Story
+from tests.faults.conftest import FULL
 
-EVENTS = 30_000
+EVENTS = 30_000 if FULL else 15_000
 FINAL = {"completed", "failed"}
 
 
@@ -130,7 +131,7 @@ def rows_of(content):
 @pytest.mark.timeout(900)
 def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(shop, full):
     ordered = []
-    for _ in range(20 if full else 2):
+    for _ in range(20 if full else 1):
         with shop.serving():
             for export_id in ordered[-4:]:
                 shop.final(export_id)
@@ -153,7 +154,7 @@ def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(shop, full
 def test_a_full_disk_fails_the_export_keeps_reads_and_heals_alone(shop):
     with shop.serving():
         limit = resource.RLIMIT_FSIZE
-        before = resource.prlimit(shop.process.pid, limit, (8_000_000, resource.RLIM_INFINITY))
+        before = resource.prlimit(shop.process.pid, limit, (250 * EVENTS, resource.RLIM_INFINITY))
         refused = shop.final(shop.order())
         assert (refused["status"], refused["error"]) == ("failed", "internal error")
         assert shop.files() == []

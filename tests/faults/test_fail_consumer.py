@@ -21,9 +21,12 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
 from service_core.testing.faults import Faults, each_call_fails, faulty
 from service_core.testing.story import Story
+from tests.faults.conftest import FULL
 
 IDS = [f"e{number}" for number in range(8)]
 POISON = b"no json"
+EVENTS = "duckdb:///events.db" if FULL else "memory://"
+INSTALLED = installed()
 
 
 class Shop:
@@ -31,10 +34,12 @@ class Shop:
 
     def __init__(self, folder, faults, queue="spool:///spool.db"):
         folder.mkdir()
-        (folder / "touchpoint.toml").write_text(f'[ingest]\nqueue = "{queue}"\n')
+        (folder / "touchpoint.toml").write_text(
+            f'[ingest]\nqueue = "{queue}"\n[storage]\nevents = "{EVENTS}"\n'
+        )
         settings = load_settings(folder / "touchpoint.toml")
         registry = wrapped(
-            installed(),
+            INSTALLED,
             lambda port, adapter: faulty(adapter, faults) if port in {"queue", "events"} else adapter,
         )
         self.ports = Ports(settings, folder, registry, system_clock)

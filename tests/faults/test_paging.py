@@ -8,6 +8,7 @@ import pytest
 from service_core.insight.ports import EventPage
 from service_core.kernel.ranges import Span
 from service_core.testing.story import Story
+from tests.faults.conftest import FULL
 from tests.workspace.conftest import NOW, Office
 
 KEPT = 40
@@ -43,7 +44,7 @@ class Stream:
         return answer.json
 
 
-@pytest.fixture(params=["duckdb", "postgresql"])
+@pytest.fixture(params=["duckdb", "postgresql"] if FULL else ["duckdb"])
 async def stream(request, tmp_path):
     is_duckdb = request.param == "duckdb"
     url = "duckdb:///events.db" if is_duckdb else request.getfixturevalue("postgres_url")
