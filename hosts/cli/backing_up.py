@@ -1,6 +1,7 @@
 """``touchpoint backup`` and ``touchpoint restore``: what lies on this machine, as one consistent copy."""
 
 import time
+from datetime import datetime
 from pathlib import Path
 from shutil import copyfile
 from typing import Annotated
@@ -64,8 +65,9 @@ def restore(
     manifest = put_back(source, folder)
     if config is not None:
         copyfile(config, folder / SETTINGS_FILE)
+    made = datetime.fromisoformat(manifest.made_at)
     output().print(
-        f"{folder} is as it was at {manifest.made_at}: {manifest.size / 1e6:,.1f} MB in "
+        f"{folder} is as it was at {made:%Y-%m-%d %H:%M:%S} UTC: {manifest.size / 1e6:,.1f} MB in "
         f"{time.monotonic() - began:.1f} s.\nStart it: touchpoint serve --config {folder / SETTINGS_FILE}",
         style="green", soft_wrap=True, markup=False,
     )  # fmt: skip

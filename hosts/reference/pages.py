@@ -177,7 +177,12 @@ def _adapters(registry: Registry) -> str:
 
 def _options(model: Any) -> Iterable[str]:
     parts = {"url", "path", "host", "port", "user", "password"}
-    return (f"`{f.alias or name}={f.default}`" for name, f in model.model_fields.items() if name not in parts)
+    fields = ((f.alias or name, f) for name, f in model.model_fields.items() if name not in parts)
+    for name, f in fields:
+        if f.is_required():
+            yield f"`{name}` (required)"
+        else:
+            yield code(name if f.default is None else f"{name}={f.default}")
 
 
 def _plans() -> str:

@@ -15,5 +15,5 @@ def _open(settings: RqSettings) -> JobQueue:
 @hook
 def adapters() -> Iterable[Adapter]:
     """The adapter for several machines, plain and over TLS."""
-    summary = "Export jobs done by `touchpoint worker` processes, woken by RQ over Redis or Valkey."
+    summary = "Export jobs done by worker processes, woken by RQ over Redis or Valkey."
     return [Adapter("jobs", scheme, _open, RqSettings, summary) for scheme in ("redis", "rediss")]

@@ -20,6 +20,7 @@ PAGES = sorted(
         ROOT / "CONTRIBUTING.md",
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "plugins").glob("*/README.md"),
+        *(ROOT / "contrib").glob("**/README.md"),
     ]
 )
 EXAMPLES = [
@@ -68,6 +69,12 @@ def test_links_lead_somewhere(page):
 def test_a_reference_page_is_what_the_declarations_say(name):
     page = ROOT / "docs" / "reference" / name
     assert page.read_text() == reference(installed())[name], "run `touchpoint docs --write`"
+
+
+def test_an_option_a_url_must_have_is_told_so():
+    page = reference(installed())["adapters.md"]
+    assert "`sender` (required)" in page
+    assert "Undefined" not in page
 
 
 def test_continuous_integration_runs_the_command_of_the_readme():
