@@ -5,7 +5,6 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from plugins import workspace_sql
 from service_core.access.keys import found_workspace
@@ -17,6 +16,7 @@ from service_core.insight.connections.model import (
     ConnectionStatus,
     ProviderKind,
 )
+from service_core.insight.ports import StoreUnavailable
 from service_core.testing.connections import MemoryConnections
 from tests.insight.served import NOW, serving
 
@@ -146,7 +146,7 @@ async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, 
     await shop.get("/workspace")
 
     def broken():
-        raise OperationalError("SELECT", {}, Exception("disk"))
+        raise StoreUnavailable
 
     monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
     for path in ("/workspace", "/context", "/event-names"):

@@ -109,7 +109,7 @@ def _domain_of(wanted: NewLink, domain: LinkDomain | None) -> UUID | None:
         return None
     if domain is None or wanted.domain_id not in (None, domain.id):
         raise Unprocessable(
-            "There is no such link domain",
+            "There is no such link domain" if domain else "This deployment has no link domain",
             "unknown_domain",
             field="link.domain_id",
             hint="Leave domain_id and slug out for a direct link.",
