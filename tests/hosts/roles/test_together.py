@@ -16,7 +16,7 @@ import pytest
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
-from service_core.access.keys import found_workspace
+from service_core.access.keys import found_workspace, mint_key
 from service_core.insight.ports import ConversionSet, EventPage, Scan
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
@@ -70,8 +70,10 @@ async def shop(tmp_path, postgres_url, redis_server):
     config.write_text(SETTINGS.format(postgres=postgres_url, redis=redis_server.url))
     ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
     async with running([ports.workspace]):
-        founded = await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
-    return config, founded
+        now = datetime.now(UTC)
+        founded = await found_workspace(ports.workspace, now, name="Shop")
+        reader = await mint_key(ports.workspace, founded.workspace, now, name="Reader", rate_limit=10_000)
+    return config, founded, reader.secret
 
 
 async def stored(config, workspace):
@@ -87,7 +89,7 @@ async def stored(config, workspace):
 @pytest.mark.faults
 @pytest.mark.timeout(240)
 async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop):
-    config, founded = shop
+    config, founded, reader = shop
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
     process = await asyncio.create_subprocess_exec(
         *command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0", stdout=subprocess.PIPE
@@ -124,7 +126,7 @@ async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop
     ledger = f"{said['api']}/v1/ledger?start_date={today}&end_date={today}"
 
     async def all_stored():
-        told = json.loads(await asyncio.to_thread(get, ledger, founded.agent_key.secret))
+        told = json.loads(await asyncio.to_thread(get, ledger, reader))
         return told if told["totals"]["in_flight"] == 0 else None
 
     told = await until(all_stored)
