@@ -1,6 +1,6 @@
 """Transactions over what a workspace owns, in SQL: records, audit log and kept answers commit together."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -53,6 +53,11 @@ class _Resources:
         query = self._live(model).where(RESOURCES.c.id == resource_id)
         state = (await self._connection.execute(query)).scalar()
         return None if state is None else model.model_validate(state)
+
+    async def some(self, model: type[_Record], ids: Collection[UUID]) -> dict[UUID, _Record]:
+        found = await self._connection.execute(self._live(model).where(RESOURCES.c.id.in_(ids)))
+        records = [model.model_validate(state) for state in found.scalars()]
+        return {record.id: record for record in records}
 
     async def every(self, model: type[_Record]) -> list[_Record]:
         query = self._live(model).order_by(RESOURCES.c.created_at.desc(), RESOURCES.c.id.desc())

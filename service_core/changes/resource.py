@@ -1,6 +1,6 @@
 """A writable resource: a frozen record that is stored as it stands, and how its type is written."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Final, Protocol, TypeVar
@@ -82,6 +82,9 @@ class Records(Protocol):
 
     async def get(self, model: type[R], resource_id: UUID) -> R | None:
         """The record with this id; None when there is none, or not any more."""
+
+    async def some(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
+        """The records with these ids, by id; those that are not there, or not any more, are left out."""
 
     async def every(self, model: type[R]) -> list[R]:
         """Every record of a type, newest first, ties by id."""

@@ -36,6 +36,10 @@ class _Resources:
         found = self._state.live.get((self._workspace_id, resource_id))
         return found if isinstance(found, model) else None
 
+    async def some(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
+        found = {one: await self.get(model, one) for one in ids}
+        return {one: record for one, record in found.items() if record is not None}
+
     async def every(self, model: type[R]) -> list[R]:
         found = [
             record

@@ -18,7 +18,6 @@ from service_core.workspace.dashboards.resource import reports_of
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportRun
 from service_core.workspace.reports.bodies import RunReport
-from service_core.workspace.reports.live import live_reports
 from service_core.workspace.reports.model import Report
 
 ObjectType = Literal["report", "dashboard", "analysis"]
@@ -74,7 +73,7 @@ async def _analysis(object_id: UUID, records: Records) -> _Start | None:
     analysis = await records.get(Analysis, object_id)
     if analysis is None:
         return None
-    reports = await live_reports(records, analysis.report_ids)
+    reports = await records.some(Report, analysis.report_ids)
     return lambda who, runs: run_analysis(who, analysis, reports, runs)
 
 

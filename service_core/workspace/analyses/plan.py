@@ -125,8 +125,9 @@ def _check_listed(analysis: Analysis) -> None:
 async def _check_live(report_ids: Sequence[UUID], records: Records) -> None:
     if len(report_ids) > MOST_REPORTS:
         raise Unprocessable(f"At most {MOST_REPORTS} reports", "invalid_field", field="analysis.report_ids")
+    reports = await records.some(Report, report_ids)
     for position, report_id in enumerate(report_ids):
-        if await records.get(Report, report_id) is None:
+        if report_id not in reports:
             raise Unprocessable(
                 "report_ids names a report that is not live",
                 "unknown_report",

@@ -6,7 +6,7 @@ from service_core.access.model import Caller
 from service_core.kernel.params import Answer
 from service_core.workspace.analyses.model import Analysis, embedded
 from service_core.workspace.cards import CardRuns, Outcome, Wanted
-from service_core.workspace.reports.live import Reports
+from service_core.workspace.reports.model import Reports
 
 
 class AnalysisRun(Answer):

@@ -1,6 +1,6 @@
 """What a layout may hold, and which filters a dashboard may keep (specification, Dashboard; contract 5.5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -59,12 +59,13 @@ async def checked_layout(wanted: NewLayout, records: Records) -> Layout:
                 field=f"{_CARDS}[{position}].report_id",
             )
         seen.add(card.report_id)
-    cards = [await _card(card, position, records) for position, card in enumerate(wanted.cards)]
+    reports = await records.some(Report, seen)
+    cards = [_card(card, position, reports) for position, card in enumerate(wanted.cards)]
     return Layout(cards=tuple(cards))
 
 
-async def _card(wanted: NewCard, position: int, records: Records) -> Card:
-    report = await records.get(Report, wanted.report_id)
+def _card(wanted: NewCard, position: int, reports: Mapping[UUID, Report]) -> Card:
+    report = reports.get(wanted.report_id)
     if report is None:
         raise Unprocessable(
             "A card names a report that is not live",

@@ -28,8 +28,7 @@ from service_core.workspace.dashboards.plan import create, reorder, update
 from service_core.workspace.dashboards.resource import reports_of, shown
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.live import Reports
-from service_core.workspace.reports.model import Report, SavedRange
+from service_core.workspace.reports.model import Report, Reports, SavedRange
 
 
 class ResolvedCard(Answer):

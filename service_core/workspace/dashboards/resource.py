@@ -8,8 +8,7 @@ from service_core.changes.resource import Kind, Records, Resource, State
 from service_core.kernel.operations import Scope
 from service_core.workspace.dashboards.model import Dashboard
 from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.live import Reports, live_reports
-from service_core.workspace.reports.model import Report
+from service_core.workspace.reports.model import Report, Reports
 from service_core.workspace.reports.resource import REPORT_KIND
 
 
@@ -24,7 +23,7 @@ def shown(state: State, reports: Reports) -> State:
 
 async def reports_of(records: Records, dashboard: Dashboard) -> Reports:
     """The live reports a dashboard lists."""
-    return await live_reports(records, (card.report_id for card in dashboard.layout.cards))
+    return await records.some(Report, [card.report_id for card in dashboard.layout.cards])
 
 
 async def _resolving(records: Records, dashboard: Resource) -> Kind:

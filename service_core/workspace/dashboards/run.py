@@ -15,7 +15,7 @@ from service_core.workspace.dashboards.bodies import Overrides
 from service_core.workspace.dashboards.layout import MOST_CARDS
 from service_core.workspace.dashboards.model import Card, Dashboard, Size
 from service_core.workspace.refusals import check_range
-from service_core.workspace.reports.live import Reports
+from service_core.workspace.reports.model import Reports
 from service_core.workspace.reports.run import fixed
 
 _WITHIN: Final = "overrides"

@@ -1,6 +1,8 @@
 """A saved report (contract 5.6)."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
+from uuid import UUID
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
@@ -50,3 +52,7 @@ class Report(Resource):
     order: FunnelOrder | None
     unit: Unit | None
     default_range: SavedRange
+
+
+Reports = Mapping[UUID, Report]
+"""Live reports by id: one that was deleted is not among them."""

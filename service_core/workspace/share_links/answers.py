@@ -1,6 +1,6 @@
 """What a public page shows: the answers of its object, at most a minute old (contract 5.8)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -80,13 +80,13 @@ class PublicAnswers:
         if run is None:
             raise NotFound
         async with self._units.look(workspace.id) as unit:
-            reports = [await unit.resources.get(Report, id_) for id_ in _reports_of(run)]
-        return Found(now, run, {report.id: report for report in reports if report is not None})
+            reports = await unit.resources.some(Report, _reports_of(run))
+        return Found(now, run, reports)
 
 
-def _reports_of(run: Run) -> Iterable[UUID]:
+def _reports_of(run: Run) -> list[UUID]:
     if isinstance(run, DashboardRun):
-        return (card.report_id for card in run.cards)
+        return [card.report_id for card in run.cards]
     if isinstance(run, AnalysisRun):
-        return (outcome.report_id for outcome in run.embeds)
-    return (run.report.id,)
+        return [outcome.report_id for outcome in run.embeds]
+    return [run.report.id]
