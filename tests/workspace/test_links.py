@@ -108,6 +108,14 @@ async def test_only_the_fields_sent_change_and_null_or_nothing_clears(office):
     assert changed["tracking_identifier"] == link["tracking_identifier"]
 
 
+async def test_two_changes_of_one_instant_still_differ(office):
+    made = (await office.link())["data"]
+    sent = [{"link": {"name": name}} for name in ("One", "Two")]
+    changed = [(await office.send("PATCH", f"/links/{made['id']}", body)).json for body in sent]
+    dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
+    assert dates == sorted(set(dates))
+
+
 async def test_a_delete_stops_the_redirect_and_its_undo_restores_id_tag_and_slug(office):
     made = (await office.link(slug="spring"))["data"]
     gone = (await office.ask("DELETE", f"/links/{made['id']}")).json

@@ -120,6 +120,14 @@ async def test_only_the_fields_sent_change(shop):
     )
 
 
+async def test_two_changes_of_one_instant_still_differ(shop):
+    made = (await make(shop))["data"]
+    sent = [{"rule": {"name": name}} for name in ("One", "Two")]
+    changed = [(await shop.send("PATCH", f"/rules/{made['id']}", body)).json for body in sent]
+    dates = [made["updated_at"], *(one["data"]["updated_at"] for one in changed)]
+    assert dates == sorted(set(dates))
+
+
 async def test_a_patch_of_the_platform_names_the_new_target(shop):
     await connect(shop, "tiktok", ConnectedAccount("tt", None, (Asset("C1"),)))
     rule = (await make(shop))["data"]

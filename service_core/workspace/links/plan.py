@@ -68,7 +68,7 @@ def update(who: Caller, link_id: UUID, patch: LinkPatch) -> Plan:
         for name in sorted(patch.model_fields_set & IMMUTABLE):
             raise Unprocessable(f"{name} never changes", "immutable_field", field=f"link.{name}")
         sent = _texts(patch.model_dump(include=patch.model_fields_set))
-        changed = Link.model_validate({**link.state, **sent, "updated_at": who.now})
+        changed = Link.model_validate({**link.state, **sent, "updated_at": link.changed_at(who.now)})
         _check(changed)
         return Change(Action.UPDATE, link, changed)
 

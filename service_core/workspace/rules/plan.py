@@ -57,7 +57,7 @@ def update(who: Caller, rule_id: UUID, patch: RulePatch, targets: Targets) -> Pl
     async def plan(unit: Transaction) -> Change:
         rule = await live(unit.resources, Rule, rule_id)
         sent = _values(patch.model_dump(include=patch.model_fields_set))
-        state = {**rule.state, **sent, "updated_at": who.now}
+        state = {**rule.state, **sent, "updated_at": rule.changed_at(who.now)}
         if not any(name in sent and sent[name] != rule.state[name] for name in _TARGET):
             changed = Rule.model_validate({**state, **{name: rule.state[name] for name in _TARGET}})
             return Change(Action.UPDATE, rule, check_sent(changed, targets))

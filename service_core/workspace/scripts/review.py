@@ -45,7 +45,7 @@ def review(who: Caller, proposal_id: UUID, verdict: Verdict, note: str | None) -
             "review_note": note or None,
             "reviewed_by": person.grant.account_id if person else None,
             "reviewed_at": who.now,
-            "updated_at": who.now,
+            "updated_at": proposal.changed_at(who.now),
         }
         new = Proposal.model_validate(proposal.model_dump(by_alias=True) | decided)
         return Change(Action.UPDATE, proposal, new)
