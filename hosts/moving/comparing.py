@@ -7,7 +7,8 @@ from typing import Final
 
 from hosts.moving.copying import Store, count, scan_of
 from hosts.moving.months import months
-from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.access.model import Workspace
+from service_core.access.reader import reader_of
 from service_core.extension import Registry
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution
@@ -92,7 +93,7 @@ async def _told(
     """What a store says of a month: the number of events, and every metric without and with bots."""
     told = {EVENTS: str(await count(store, scan_of(workspace, span)))}
     questions = Questions(registry.catalog, (EventSource(store, store, _Settled(), registry.models),))
-    who = _asking(workspace, now)
+    who = reader_of(workspace, now, "Comparison")
     credit = credit_for(registry.models, Attribution.usual(workspace))
     metrics = tuple(registry.catalog.metrics)
     for ids in (metrics[start : start + AT_ONCE] for start in range(0, len(metrics), AT_ONCE)):
@@ -112,11 +113,3 @@ async def _told(
 
 def _said(reading: Reading) -> str:
     return reading.reason.value if isinstance(reading, Unavailable) else str(reading.value)
-
-
-def _asking(workspace: Workspace, now: datetime) -> Caller:
-    """Whoever moves, as questions know callers: only the workspace and the instant matter."""
-    nobody = Credential(
-        workspace.id, workspace.id, CredentialKind.AGENT, "move", frozenset(), 0, "", workspace.created_at
-    )
-    return Caller(workspace, nobody, now)

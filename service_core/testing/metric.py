@@ -3,10 +3,10 @@
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.access.model import Workspace
+from service_core.access.reader import reader_of
 from service_core.extension import load
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog, Metric
@@ -16,7 +16,6 @@ from service_core.insight.query.question import Question
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.intake.ports import QueueState
-from service_core.kernel.operations import Scope
 from service_core.kernel.ranges import Range, Span
 from service_core.testing.story import Story
 
@@ -39,7 +38,8 @@ async def value_of(metric: Metric, story: Story, span: Span, *, zone: str = "UTC
     questions = Questions(Catalog({metric.id: metric}), (EventSource(store, store, _UpToDate(), Models()),))
     asked = Range(span, ZoneInfo(zone), span.end)
     question = Question((metric.id,), asked, credit=CREDIT, usual_credit=CREDIT)
-    (row,) = (await questions.ask(_caller(story, asked), question)).rows
+    who = reader_of(_workspace(story, asked), asked.now, "Story")
+    (row,) = (await questions.ask(who, question)).rows
     return rounded(row.readings[0], metric, CURRENCY)
 
 
@@ -51,8 +51,8 @@ class _UpToDate:
         return QueueState(0, None)
 
 
-def _caller(story: Story, asked: Range) -> Caller:
-    workspace = Workspace(
+def _workspace(story: Story, asked: Range) -> Workspace:
+    return Workspace(
         id=story.workspace_id,
         public_id="story",
         name="Story",
@@ -64,14 +64,3 @@ def _caller(story: Story, asked: Range) -> Caller:
         created_at=asked.span.start,
         secret=b"story",
     )
-    credential = Credential(
-        id=UUID(int=0),
-        workspace_id=workspace.id,
-        kind=CredentialKind.AGENT,
-        name="Story",
-        scopes=frozenset({Scope.READ}),
-        rate_limit=1,
-        hint="",
-        created_at=asked.span.start,
-    )
-    return Caller(workspace, credential, asked.now)

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
 
-from service_core.access.model import Caller, Credential, CredentialKind, Workspace
+from service_core.access.model import Caller, Workspace
+from service_core.access.reader import reader_of
 from service_core.changes.ports import Units
 from service_core.changes.resource import Records
-from service_core.kernel.operations import Scope
 from service_core.workspace.analyses.model import Analysis
 from service_core.workspace.analyses.run import AnalysisRun, run_analysis
 from service_core.workspace.cards import CardRuns
@@ -48,7 +48,7 @@ async def run_object(
     """
     async with units.look(workspace.id) as unit:
         run = await _SAVED[kind](object_id, unit.resources)
-    return run and await run(_visitor(workspace, now), runs)
+    return run and await run(reader_of(workspace, now, "Public page"), runs)
 
 
 _Start = Callable[[Caller, CardRuns], Awaitable[Run]]
@@ -78,18 +78,3 @@ async def _analysis(object_id: UUID, records: Records) -> _Start | None:
 
 
 _SAVED: Final = {"report": _report, "dashboard": _dashboard, "analysis": _analysis}
-
-
-def _visitor(workspace: Workspace, now: datetime) -> Caller:
-    """Somebody who may read this workspace and is not known."""
-    credential = Credential(
-        id=workspace.id,
-        workspace_id=workspace.id,
-        kind=CredentialKind.AGENT,
-        name="Public page",
-        scopes=frozenset({Scope.READ}),
-        rate_limit=0,
-        hint="",
-        created_at=workspace.created_at,
-    )
-    return Caller(workspace, credential, now)

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from service_core.access.model import Caller, Credential, CredentialKind, Workspace
-from service_core.access.scopes import AGENT_SCOPES
+from service_core.access.reader import reader_of
 from service_core.access.workspaces import Workspaces
 from service_core.delivery.exports.contents import Contents
 from service_core.delivery.exports.filters import question
@@ -43,7 +42,8 @@ class Author:
         if workspace is None:
             raise LookupError("the workspace of an export is gone")
         query = question(export.subject, export.start_date, export.end_date, export.filters)
-        table = self._contents.table(query, _on_behalf(export, workspace))
+        who = reader_of(workspace, export.created_at, "Export", credential_id=export.credential_id)
+        table = self._contents.table(query, who)
         async with self._sink.draft(export.file, export.save_as(workspace.zone)) as file:
             found = await self._fill(export, table, file.write)
         return min(found, table.most), found > table.most
@@ -76,18 +76,3 @@ async def _ahead(batches: AsyncGenerator[Batch, None]) -> AsyncGenerator[Batch, 
 
 async def _next(batches: AsyncGenerator[Batch, None]) -> Batch | None:
     return await anext(batches, None)
-
-
-def _on_behalf(export: Export, workspace: Workspace) -> Caller:
-    """The caller of the request, as far as reads look at it, at the instant of the request."""
-    credential = Credential(
-        id=export.credential_id,
-        workspace_id=workspace.id,
-        kind=CredentialKind.AGENT,
-        name="export",
-        scopes=AGENT_SCOPES,
-        rate_limit=0,
-        hint="",
-        created_at=export.created_at,
-    )
-    return Caller(workspace, credential, export.created_at)
