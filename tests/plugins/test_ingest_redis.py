@@ -241,7 +241,8 @@ async def test_a_deployment_may_accept_the_loss_of_a_second(tmp_path, sender):
     server.start()
     try:
         async with queue(server.url, fsync="everysec") as opened:
-            await offered(opened, sender, 1)
+            await offered(opened, sender, 2)
+            assert [queued.arrival.event_id for queued in await opened.take(10)] == ["e0", "e1"]
     finally:
         server.kill()
 

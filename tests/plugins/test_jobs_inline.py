@@ -47,19 +47,23 @@ async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened)
     jobs, bench, stop = opened("inline://?rescan_seconds=60"), Bench("a", "b"), asyncio.Event()
     here = asyncio.create_task(jobs.work_here(bench.work, stop))
     await bench.until(lambda: bench.asked == 3)
+    assert bench.done == ["a", "b"]
     bench.waiting.append("c")
     await jobs.wake(uuid4())
-    await bench.until(lambda: bench.done == ["a", "b", "c"])
+    await bench.until(lambda: bench.asked == 5)
     await stopped(here, stop)
+    assert bench.done == ["a", "b", "c"]
 
 
 async def test_jobs_are_looked_for_unasked(opened):
     jobs, bench, stop = opened("inline://?rescan_seconds=0.01"), Bench(), asyncio.Event()
     here = asyncio.create_task(jobs.work_here(bench.work, stop))
     await bench.until(lambda: bench.asked > 2)
+    assert bench.done == []
     bench.waiting.append("a")
-    await bench.until(lambda: bench.done == ["a"])
+    await bench.until(lambda: bench.done)
     await stopped(here, stop)
+    assert bench.done == ["a"]
 
 
 async def test_a_turn_that_fails_does_not_end_the_worker(opened, caplog):

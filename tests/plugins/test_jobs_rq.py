@@ -62,7 +62,11 @@ async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, redis_server)
 
 
 async def test_work_in_the_serving_process_ends_at_once(jobs):
-    await asyncio.wait_for(jobs.work_here(None, asyncio.Event()), 1)
+    stop, asked = asyncio.Event(), []
+    here = asyncio.create_task(jobs.work_here(asked.append, stop))
+    await asyncio.wait_for(here, 10)
+    assert not stop.is_set()
+    assert asked == []
 
 
 def test_a_queue_without_a_server_stops_the_start(tmp_path):

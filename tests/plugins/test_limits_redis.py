@@ -46,10 +46,14 @@ async def test_deployments_with_prefixes_of_their_own_count_apart(redis_url, tmp
 
 
 async def test_a_counter_is_gone_when_its_window_is_over(redis_server, tmp_path):
-    async with limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(10):
-        await opened.spend("key", 5, 1)
+    async with limiter(redis_server.url, tmp_path) as opened, asyncio.timeout(30):
+        spent = [await opened.spend("key", 2, 1) for _ in range(5)]  # more than two windows allow
+        assert spent[0].remaining == 1
+        assert not all(allowance.allowed for allowance in spent)
         while redis_server.ask("DBSIZE") != ":0":
             await asyncio.sleep(0.05)
+        afterwards = await opened.spend("key", 2, 1)
+    assert (afterwards.allowed, afterwards.remaining) == (True, 1)
 
 
 async def test_a_server_that_forgot_the_script_is_told_again(redis_server, tmp_path):

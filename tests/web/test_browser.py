@@ -171,8 +171,8 @@ async def test_no_page_shows_in_a_frame(house):
     async with foreign_site(f'<iframe src="{address}"></iframe>') as (port, _), house.page() as page:
         for host in ("127.0.0.1", "localhost"):
             await page.goto(f"http://{host}:{port}/")
-            frame = page.frames[1]
-            await frame.wait_for_url("chrome-error://**")
+            await page.frames[1].wait_for_url("chrome-error://**")
+            assert page.frames[1].url == "chrome-error://chromewebdata/"
 
 
 async def test_a_form_of_another_site_approves_nothing(house):
