@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from hosts.composition.wrapping import Around
+from hosts.composition.wrapping import Around, asked
+from service_core.intake.ports import EventStore
 
-WRITES: Final = ("append", "maintain", "revoke_link")
-"""What writes to an event store, as its ports name it."""
+WRITES: Final = tuple(name for name in asked(EventStore) if name != "sessions")
+"""What writes to an event store: all of its writing side, but for the look at sessions."""
 
 
 class Stillness:
@@ -33,12 +34,12 @@ class Stillness:
             yield
 
     def _passing(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def alone(*given: Any) -> Any:
+        async def alone(*given: Any, **named: Any) -> Any:
             async with self._writing:
-                return await write(*given)
+                return await write(*given, **named)
 
-        async def passed(*given: Any) -> Any:
+        async def passed(*given: Any, **named: Any) -> Any:
             # A write goes on in its thread when its caller goes away: until then nothing is still.
-            return await asyncio.shield(alone(*given))
+            return await asyncio.shield(alone(*given, **named))
 
         return passed

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
+from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +27,11 @@ class Around:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._adapter, name)
+
+
+def asked(*ports: type) -> tuple[str, ...]:
+    """The methods that are awaited for one answer, as these ports name them; streams are none."""
+    return tuple(name for port in ports for name, method in vars(port).items() if iscoroutinefunction(method))
 
 
 def wrapped(registry: Registry, *wraps: Wrap) -> Registry:

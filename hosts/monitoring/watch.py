@@ -5,16 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from hosts.composition.wrapping import Around
+from hosts.composition.container import PORTS
+from hosts.composition.wrapping import Around, asked
 from hosts.monitoring import meters
+from service_core.intake.ports import EventStore
 
 Method = Callable[..., Awaitable[Any]]
 
-READS: Final = (
-    "aggregate", "page", "names", "properties", "live", "bounds", "people", "resolve", "profile", "history",
-    "touches", "cohorts", "funnel", "paths",
-)  # fmt: skip
-"""Questions to the event store that are timed, as their ports name them."""
+READS: Final = asked(*(port for port in PORTS["events"] if port is not EventStore))
+"""Questions to the event store that are timed: whatever its ports ask, but for the side that writes."""
 
 
 def watch(port: str, adapter: Any) -> Any:
@@ -69,10 +68,10 @@ def _append(append: Method, _: str) -> Method:
 
 
 def _read(read: Method, name: str) -> Method:
-    async def timed(*given: Any) -> Any:
+    async def timed(*given: Any, **named: Any) -> Any:
         began = time.perf_counter()
         try:
-            answer = await read(*given)
+            answer = await read(*given, **named)
         except Exception as fault:
             meters.READ_FAULTS.labels(name, type(fault).__name__).inc()
             raise

@@ -354,9 +354,6 @@ class People(Protocol):
     async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
         """The person's latest touches in the span, oldest first."""
 
-    async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
-        """Remove the identity link an event made; the earlier state returns (semantics 5.9)."""
-
 
 @dataclass(frozen=True, slots=True)
 class PathPlan:
