@@ -52,6 +52,12 @@ class Desk:
     async def keep(self, story):
         await self.service.ports.events.append(story.events)
 
+    async def some_events(self, count=5):
+        story = self.story()
+        for minute in range(count):
+            story.happens("x", at=f"2026-07-03T10:{minute:02}", visitor=f"A{minute}")
+        await self.keep(story)
+
     async def ask(self, method, target, body=None, *, key="shop", headers=None):
         url = urlsplit(target)
         sent = {**({"authorization": f"Bearer {self.keys[key]}"} if key else {}), **(headers or {})}
@@ -70,6 +76,10 @@ class Desk:
         assert ordered.status == 202, ordered.json
         while await self.exporter.run_next():
             pass
+        return await self.polled(ordered)
+
+    async def polled(self, ordered):
+        """The job of an answer that accepted it, as it stands now."""
         return (await self.ask("GET", ordered.json["poll_url"])).json
 
     async def rows(self, kind="events", form="ndjson", **more):

@@ -1,0 +1,116 @@
+"""The file of an export: what its job tells of it, how long it stays, its links, and one job however often it is asked for."""
+
+import asyncio
+from uuid import UUID
+
+from service_core.delivery.exports.model import Status
+from service_core.delivery.exports.ports import QueueDown, SinkDown
+from service_core.delivery.exports.signing import signature
+
+
+async def test_a_completed_export_says_all_the_contract_says_of_it(bare):
+    await bare.some_events(3)
+    bare.later(seconds=1)
+    job = await bare.export()
+    expires = int(bare.now.timestamp()) + 3600
+    assert job.pop("download") == {
+        "url": job_url(bare, job, expires),
+        "expires_at": "2026-07-08T16:00:01.000Z",
+        "expires_in": 3600,
+    }
+    assert job == {
+        "id": job["id"],
+        "status": "completed",
+        "type": "events",
+        "format": "csv",
+        "created_at": "2026-07-08T15:00:01.000Z",
+        "expires_at": "2026-07-15T15:00:01.000Z",
+        "params": {"start_date": "2026-07-01", "end_date": "2026-07-07", "filters": {}},
+        "row_count": 3,
+        "truncated": False,
+        "error": None,
+        "started_at": "2026-07-08T15:00:01.000Z",
+        "completed_at": "2026-07-08T15:00:01.000Z",
+        "download_error": None,
+    }
+
+
+def job_url(desk, job, expires):
+    sig = signature(desk.workspaces["shop"].secret, UUID(job["id"]), expires)
+    return f"https://t.example/exports/download/{job['id']}?expires={expires}&sig={sig}"
+
+
+async def test_a_completed_file_is_deleted_after_seven_days(bare):
+    job = await bare.export()
+    assert len(bare.files) == 1
+    bare.later(days=6, hours=23, minutes=59, seconds=59)
+    await bare.exporter.sweep()
+    late = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+    assert late["status"] == "completed"
+    bare.later(seconds=1)
+    for _ in range(2):
+        expired = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+        assert (expired["status"], expired["download"], expired["row_count"]) == ("expired", None, 0)
+        gone = await bare.ask("GET", late["download"]["url"], key=None)
+        assert gone.status == 404
+        await bare.exporter.sweep()
+    assert bare.files == []
+
+
+async def test_a_link_that_cannot_be_signed_is_said_beside_the_completed_job(bare, monkeypatch):
+    job = await bare.export()
+
+    async def url(name, lasts):
+        raise SinkDown
+
+    monkeypatch.setattr(bare.service.ports.sink, "url", url)
+    shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+    assert (shown["status"], shown["download"]) == ("completed", None)
+    assert "poll again" in shown["download_error"]
+
+
+async def test_a_sink_that_signs_itself_gives_its_own_link(bare, monkeypatch):
+    job = await bare.export(start_date="2026-07-01T22:00Z", end_date="2026-07-02T03:00Z")
+
+    async def url(name, lasts):
+        return f"https://bucket.example/{name}?for={lasts.total_seconds():.0f}"
+
+    monkeypatch.setattr(bare.service.ports.sink, "url", url)
+    shown = (await bare.ask("GET", f"/v1/exports/{job['id']}")).json
+    assert shown["download"]["url"] == (f"https://bucket.example/{job['id']}-1.csv?for=3600")
+    assert Status(shown["status"]) is Status.COMPLETED
+
+
+async def test_a_retry_with_the_same_idempotency_key_gets_the_first_answer_and_no_second_job(bare):
+    once = {"idempotency-key": "k1"}
+    first = await bare.order(headers=once)
+    assert "Idempotent-Replay" not in first.headers
+    await bare.exporter.run_next()
+    bare.later(hours=23)
+    again = await bare.order(headers=once)
+    assert (again.status, again.content) == (202, first.content)
+    assert again.headers["Idempotent-Replay"] == "true"
+    other = await bare.order("users", headers=once)
+    assert other.json["id"] != first.json["id"]
+    assert (await bare.order(headers=once, key="other")).json["id"] != first.json["id"]
+    bare.later(hours=1)
+    assert (await bare.order(headers=once)).json["id"] != first.json["id"]
+
+
+async def test_identical_requests_at_one_moment_make_one_job(bare):
+    answers = await asyncio.gather(*(bare.order(headers={"idempotency-key": "k"}) for _ in range(20)))
+    assert len({answer.content for answer in answers}) == 1
+    assert sum("Idempotent-Replay" in answer.headers for answer in answers) == 19
+
+
+async def test_a_refusal_is_not_kept_for_a_retry(bare, monkeypatch):
+    async def wake(export_id):
+        raise QueueDown
+
+    once = {"idempotency-key": "k"}
+    with monkeypatch.context() as patched:
+        patched.setattr(bare.service.ports.jobs, "wake", wake)
+        assert (await bare.order(headers=once)).status == 503
+    assert "Idempotent-Replay" not in (await bare.order(headers=once)).headers
+    long = await bare.order(headers={"idempotency-key": "k" * 256})
+    assert (long.status, long.json["code"]) == (400, "invalid_idempotency_key")

@@ -1,0 +1,255 @@
+"""Everything that may happen to the job of an export while it waits and runs."""
+
+import asyncio
+import errno
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from hosts.worker.sheets import renderer
+from service_core.access.workspaces import Workspaces
+from service_core.delivery.exports.contents import Contents
+from service_core.delivery.exports.model import LEASE, Subject
+from service_core.delivery.exports.ports import QueueDown
+from service_core.delivery.exports.run import Exporter
+from service_core.delivery.exports.write import Author
+from service_core.insight.ports import StoreUnavailable
+
+
+def worker(desk, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0):
+    """A worker of the deployment with a part of it replaced."""
+    ports = desk.service.ports
+    caps = {} if most_rows is None else {"most_rows": most_rows}
+    contents = Contents(
+        streams or ports.events, ports.events, ports.events, desk.service.registry.models, ports.queue, **caps
+    )
+    author = Author(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
+    return Exporter(
+        ports.export_work, sink or ports.sink, author, lambda: desk.now, renew_seconds=renew_seconds
+    )
+
+
+class Hanging:
+    """A store that never answers."""
+
+    def __init__(self):
+        self.started = asyncio.Event()
+
+    async def event_batches(self, scan, limit):
+        self.started.set()
+        await asyncio.Event().wait()
+        yield {}
+
+
+async def taken_by_nobody(desk):
+    """The oldest free job, as a worker leaves it that took it and died."""
+    work = desk.service.ports.export_work
+    (job,) = await work.free_exports(desk.now, 1)
+    taken = job.taken(desk.now)
+    assert await work.replace_export(job, taken)
+    return taken
+
+
+async def latest(desk):
+    return (await desk.service.ports.workspace.exports(desk.workspaces["shop"].id, 1))[0]
+
+
+async def test_at_the_cap_the_file_is_cut_and_says_so(desk):
+    await desk.some_events(5)
+    for most, rows, truncated in ((4, 4, True), (5, 5, False), (6, 5, False)):
+        caps = {Subject.EVENTS: most, Subject.USERS: most, Subject.ATTRIBUTION: 9}
+        desk.exporter = worker(desk, most_rows=caps)
+        for kind in ("events", "users"):
+            job = await desk.export(kind)
+            assert (job["row_count"], job["truncated"]) == (rows, truncated)
+    newest = await desk.rows()
+    assert [row["visitor_id"] for row in newest] == ["A4", "A3", "A2", "A1", "A0"]
+
+
+async def test_a_job_nobody_takes_for_a_day_fails(bare):
+    ordered = await bare.order()
+    bare.later(hours=23, minutes=59)
+    assert (await bare.polled(ordered))["status"] == "queued"
+    bare.later(minutes=1)
+    for _ in range(2):
+        job = await bare.polled(ordered)
+        assert (job["status"], job["error"], job["download"]) == ("failed", "timed out", None)
+        assert job["completed_at"] == "2026-07-09T15:00:00.000Z"
+        bare.later(hours=1)
+        await bare.exporter.sweep()
+    assert not await bare.exporter.run_next()
+    assert (await bare.order()).status == 202
+
+
+async def test_a_job_that_runs_for_half_an_hour_fails_and_its_place_is_free(bare):
+    ordered = [await bare.order() for _ in range(5)]
+    await taken_by_nobody(bare)
+    bare.later(minutes=30)
+    await bare.exporter.sweep()
+    shown = await bare.polled(ordered[0])
+    assert (shown["status"], shown["error"], shown["row_count"]) == ("failed", "timed out", None)
+    assert (await bare.order()).status == 202
+
+
+async def test_a_worker_stops_a_write_when_the_half_hour_is_over(bare):
+    ordered = await bare.order()
+    await taken_by_nobody(bare)
+    bare.later(minutes=29, seconds=59.99)
+    await asyncio.wait_for(worker(bare, streams=Hanging()).run_next(), 5)
+    assert (await bare.polled(ordered))["error"] == "timed out"
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [(StoreUnavailable(), "source unavailable"), (RuntimeError("of ann@example.com"), "internal error")],
+)
+async def test_a_fault_fails_the_job_with_its_text_and_leaves_no_file(bare, caplog, fault, error):
+    await bare.some_events()
+
+    class Faulty:
+        async def event_batches(self, scan, limit):
+            async for batch in bare.service.ports.events.event_batches(scan, limit):
+                yield batch
+            raise fault
+
+    ordered = await bare.order()
+    await worker(bare, streams=Faulty()).run_next()
+    job = await bare.polled(ordered)
+    assert (job["status"], job["error"], job["download"]) == ("failed", error, None)
+    assert job["completed_at"]
+    assert bare.files == []
+    assert "ann@" not in caplog.text
+
+
+async def test_a_model_without_enough_data_says_so_in_the_job(bare):
+    ordered = await bare.order("attribution", filters={"model": "markov"})
+    await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["error"].endswith("conversions and 300 paths without one")
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdopen"])
+async def test_a_full_disk_fails_the_job_and_leaves_no_part_of_a_file(bare, monkeypatch, call):
+    await bare.some_events()
+    ordered = await bare.order()
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["error"] == "internal error"
+    assert bare.files == []
+    assert (await bare.export())["status"] == "completed"
+
+
+async def test_a_job_whose_worker_died_is_done_by_the_next_when_its_lease_has_ended(bare):
+    await bare.some_events()
+    ordered = await bare.order()
+    taken = await taken_by_nobody(bare)
+    (bare.folder / "exports" / f"{taken.file}.part").write_bytes(b"half a fi")
+    assert not await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["status"] == "running"
+    bare.later(seconds=LEASE.total_seconds())
+    assert await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["row_count"] == 5
+    assert bare.files == [f"{taken.id}-2.csv"]
+
+
+async def test_a_job_that_kills_three_workers_fails_and_the_queue_moves_on(bare):
+    ordered, other = await bare.order(), await bare.order()
+    for _ in range(3):
+        assert str((await taken_by_nobody(bare)).id) == ordered.json["id"]
+        bare.later(seconds=LEASE.total_seconds())
+    assert await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["error"] == "internal error"
+    assert await bare.exporter.run_next()
+    assert (await bare.polled(other))["status"] == "completed"
+
+
+async def test_a_worker_that_slept_finds_its_job_gone_and_throws_its_file_away(bare):
+    await bare.some_events()
+    ordered = await bare.order()
+
+    class Sleepy:
+        """Sleeps until another worker has done the job."""
+
+        async def event_batches(self, scan, limit):
+            bare.later(seconds=LEASE.total_seconds())
+            assert await bare.exporter.run_next()
+            async for batch in bare.service.ports.events.event_batches(scan, limit):
+                yield batch
+
+    assert await worker(bare, streams=Sleepy()).run_next()
+    job = await bare.polled(ordered)
+    assert (job["status"], job["row_count"]) == ("completed", 5)
+    assert bare.files == [f"{job['id']}-2.csv"]
+
+
+async def test_a_worker_that_lost_its_lease_stops_writing(bare):
+    ordered = await bare.order()
+    hanging = Hanging()
+    running = asyncio.create_task(worker(bare, streams=hanging, renew_seconds=0.01).run_next())
+    await hanging.started.wait()
+    work = bare.service.ports.export_work
+    job = await latest(bare)
+    while not await work.replace_export(job, job.failed(bare.now, "timed out")):
+        job = await latest(bare)
+    assert await asyncio.wait_for(running, 5)
+    assert (await bare.polled(ordered))["error"] == "timed out"
+    assert bare.files == []
+
+
+async def test_a_lease_is_renewed_while_the_worker_works(bare):
+    await bare.some_events()
+    ordered = await bare.order()
+    held = asyncio.Event()
+
+    class Long:
+        async def event_batches(self, scan, limit):
+            await held.wait()
+            async for batch in bare.service.ports.events.event_batches(scan, limit):
+                yield batch
+
+    running = asyncio.create_task(worker(bare, streams=Long(), renew_seconds=0.01).run_next())
+    async with asyncio.timeout(5):
+        for _ in range(4):
+            bare.later(seconds=10)
+            while True:
+                job = await latest(bare)
+                if job.free_at == bare.now + LEASE:
+                    break
+                await asyncio.sleep(0)
+            assert not await bare.exporter.run_next()
+    held.set()
+    await running
+    job = await bare.polled(ordered)
+    assert (job["status"], job["row_count"]) == ("completed", 5)
+
+
+async def test_a_stop_leaves_the_job_to_the_next_start_at_once(bare):
+    await bare.some_events()
+    ordered = await bare.order()
+    for _ in range(4):
+        hanging, stop = Hanging(), asyncio.Event()
+        jobs = bare.service.ports.jobs
+        here = asyncio.create_task(jobs.work_here(worker(bare, streams=hanging).run_next, stop))
+        await asyncio.wait_for(hanging.started.wait(), 5)
+        stop.set()
+        await asyncio.wait_for(here, 5)
+        assert bare.files == []
+    assert await bare.exporter.run_next()
+    assert (await bare.polled(ordered))["row_count"] == 5
+
+
+async def test_what_a_queue_forgot_is_woken_again(bare):
+    ordered = [await bare.order() for _ in range(3)]
+    woken = []
+
+    async def wake(export_id):
+        woken.append(str(export_id))
+        raise QueueDown
+
+    await bare.exporter.rouse(SimpleNamespace(wake=wake))
+    assert woken == [answer.json["id"] for answer in ordered]
