@@ -86,12 +86,15 @@ def edge_app(door: LinkDoor, others: App | None = None) -> App:
     """
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if others is not None and not (scope["type"] == "http" and _is_for(door.host, scope)):
+        is_http = scope["type"] == "http"
+        is_ours = is_http and _is_for(door.host, scope)
+        if others is not None and not is_ours:
             await others(scope, receive, send)
-        elif scope["type"] == "http" and not is_clear(scope):
+        elif is_http and not is_clear(scope):
             await refuse(scope, send)
-        elif scope["type"] == "http":
-            await _reply(send, scope["method"], await _answered(door, scope))
+        elif is_http:
+            answer = await _answered(door, scope) if is_ours else LOST
+            await _reply(send, scope["method"], answer)
 
     return application
 
@@ -106,8 +109,6 @@ def _is_for(host: str, scope: Scope) -> bool:
 async def _answered(door: LinkDoor, scope: Scope) -> Answer:
     if scope["method"] not in {"GET", "HEAD"}:
         return NOT_ASKED
-    if not _is_for(door.host, scope):
-        return LOST
     try:
         return await _answer(door, scope)
     except Exception:  # noqa: BLE001 - a person waits: every fault has a page
