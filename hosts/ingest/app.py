@@ -3,16 +3,15 @@
 No framework stands between socket and rule, and little else: this path is most of the service's work.
 """
 
-import logging
 from dataclasses import dataclass, field
 from typing import Final
-from uuid import uuid4
 
 import orjson
 
 from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
 from hosts.ingest.address import ClientAddress
-from hosts.ingest.body import ClientGone, read_body
+from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
+from hosts.ingest.faults import answer_to
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.patience import Patience
 from service_core.access.model import Identity
@@ -21,16 +20,9 @@ from service_core.intake.model import Channel
 from service_core.intake.ports import IngestQueue, QueueFailed
 from service_core.intake.track import Admitted, Answer, Refused
 from service_core.kernel.clock import Clock
-from service_core.kernel.errors import Unavailable503
-
-BODY_SECONDS: Final = 10.0
-"""How long a body may take to arrive."""
-
-_log = logging.getLogger("touchpoint.ingest")
 
 _CORS: Final = tuple((name.encode(), value.encode()) for name, value in track.CORS.items())
 _JSON: Final = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *_CORS)
-_TOO_SLOW: Final = Answer(408, {"error": "Request body took too long"}, {"connection": "close"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +65,9 @@ async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None
     except ClientGone:
         await refuse(scope, send)  # nobody reads it, but granian would write a 500 in its place
         return
-    except TimeoutError:
-        answer = _TOO_SLOW
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
-        answer = _faulted(fault)
+        answer = answer_to(fault)
     await _reply(send, answer)
-
-
-def _faulted(fault: Exception) -> Answer:
-    """What failed is told with its id; of a store that is away, thousands of times a second, its kind is enough."""
-    error_id = uuid4()
-    away = isinstance(fault, Unavailable503)
-    told = {"error_id": str(error_id), "fault": type(fault).__name__}
-    _log.error("request failed", exc_info=None if away else fault, extra=told)
-    return track.fault(error_id)
 
 
 async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:

@@ -7,6 +7,9 @@ from hosts.guard import Message, Receive
 DRAINED_AT_MOST: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
 
+BODY_SECONDS: Final = 10.0
+"""How long a body may take to arrive."""
+
 
 class ClientGone(Exception):
     """The client left; nobody reads an answer."""

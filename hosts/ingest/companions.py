@@ -1,15 +1,14 @@
 """Routes beside `/track` that browsers ask without a secret (contract 11)."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from uuid import uuid4
 
 import orjson
 
 from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from hosts.ingest.body import ClientGone, read_body
+from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
+from hosts.ingest.faults import answer_to
 from hosts.ingest.patience import Patience
 from service_core.access.workspaces import Workspaces
 from service_core.changes.ports import Units
@@ -21,13 +20,9 @@ from service_core.kernel.errors import Unavailable503
 from service_core.workspace.scripts.container import EMPTY, container
 
 CONTAINER: Final = "/container-scripts"
-BODY_SECONDS: Final = 10.0
-_TOO_SLOW: Final = Answer(408, {"error": "Request body took too long"}, {"connection": "close"})
 _TOO_LARGE: Final = Answer(413, {"error": TEXTS[Reason.TOO_LARGE]})
 _INVALID: Final = Answer(400, {"error": TEXTS[Reason.INVALID_JSON]})
 _FOREIGN: Final = Answer(403, {"error": "Origin not allowed"})
-
-_log = logging.getLogger("touchpoint.ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +60,10 @@ async def _serve(on: Companions, scope: Scope, receive: Receive, send: Send) -> 
     except ClientGone:
         await refuse(scope, send)
         return
-    except TimeoutError:
-        answer = _TOO_SLOW
     except Unavailable503 as away:
         answer = Answer(away.status, away.body(), {"retry-after": "5"})
-    except Exception:  # noqa: BLE001 - every fault has an answer
-        error_id = uuid4()
-        _log.exception("request failed", extra={"error_id": str(error_id)})
-        answer = track.fault(error_id)
+    except Exception as fault:  # noqa: BLE001 - every fault has an answer
+        answer = answer_to(fault)
     await _reply(send, answer, origins.cors(origin))
 
 
