@@ -1,5 +1,6 @@
 """The `Domains` port on publicsuffixlist."""
 
+from functools import cache
 from ipaddress import ip_address
 
 from publicsuffixlist import PublicSuffixList
@@ -8,14 +9,17 @@ from publicsuffixlist import PublicSuffixList
 class PublicSuffixes:
     """Registrable domains; private suffixes count, so two sites on one hosting platform are two."""
 
-    def __init__(self) -> None:
-        self._list = PublicSuffixList()
-
     def registrable(self, host: str) -> str | None:
         """The registrable domain of a host; None for an address or a bare suffix."""
         if host.endswith("]") or _is_address(host):
             return None
-        return self._list.privatesuffix(host)
+        return _packaged().privatesuffix(host)
+
+
+@cache
+def _packaged() -> PublicSuffixList:
+    """The list of the package, which takes 30 ms to read: once, and by a process that is asked for a domain."""
+    return PublicSuffixList()
 
 
 def _is_address(host: str) -> bool:
