@@ -176,13 +176,6 @@ PERSONS: Final = sa.Table(
     sa.Column("person_no", Number),
 )
 
-BACKLOG: Final = sa.Table(
-    "backlog",
-    META,
-    sa.Column("month", sa.DateTime),
-    sa.Column("appended", sa.BigInteger),
-)
-
 REVOKED: Final = sa.Table(
     "revoked",
     META,

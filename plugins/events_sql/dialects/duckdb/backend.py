@@ -158,7 +158,7 @@ class DuckDb:
             self._root = self._connected()
             for sequence in ("id_no", "session_no"):
                 self._root.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
-            for table in META.sorted_tables:
+            for table in (*META.sorted_tables, upkeep.BACKLOG):
                 self._root.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=self.dialect)))
         except duckdb.Error as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault

@@ -6,8 +6,18 @@ rows were appended to it, in one transaction; readers go on with what they see.
 
 from typing import Final
 
+import sqlalchemy as sa
+
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.writing import transactional
+
+BACKLOG: Final = sa.Table(
+    "backlog",
+    sa.MetaData(),
+    sa.Column("month", sa.DateTime),
+    sa.Column("appended", sa.BigInteger),
+)
+"""How many rows of a month came unsorted; other engines keep their rows sorted themselves."""
 
 ENOUGH: Final = 200_000
 """Rows appended to a month that are worth sorting it."""
