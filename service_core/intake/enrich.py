@@ -17,7 +17,7 @@ from service_core.intake.campaign import campaign, text
 from service_core.intake.classify import Classifier
 from service_core.intake.consent import impersonal, impersonal_address, is_denied
 from service_core.intake.devices import accepted_language, agent_columns, sdk_columns
-from service_core.intake.fields import Fields, read
+from service_core.intake.fields import Fields
 from service_core.intake.model import PAGE_VIEWS, Arrival, Event, Queued
 from service_core.intake.page import Page, read_page
 from service_core.intake.ports import Devices, Geo, SessionState
@@ -54,18 +54,6 @@ class Enricher:
     def enrich(
         self,
         queued: Queued,
-        body: Mapping[str, Any],
-        *,
-        workspace: Workspace,
-        session: SessionState | None = None,
-    ) -> Event:
-        """The row of an accepted event; see `finish` for the arguments."""
-        fields = read(queued.arrival, body, workspace)
-        return self.finish(queued, fields, workspace=workspace, session=session)
-
-    def finish(
-        self,
-        queued: Queued,
         fields: Fields,
         *,
         workspace: Workspace,
@@ -77,7 +65,7 @@ class Enricher:
 
         Args:
             queued: the arrival and its sequence.
-            fields: what `read` made of its body.
+            fields: what `fields.read` made of its body.
             workspace: its currency, own domains and own channels count.
             session: what is known of the event's session, None at its first event.
             busy: whether the visitor sends more events a minute than a person could.

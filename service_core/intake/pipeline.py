@@ -153,7 +153,7 @@ class Pipeline:
     def _finish(self, step: _Ready, lent: _Lent) -> Event:
         key = step.fields.session_key
         session = self._sessions.get(key)
-        event = self._enricher.finish(
+        event = self._enricher.enrich(
             step.queued,
             step.fields,
             workspace=step.workspace,

@@ -1,12 +1,15 @@
 """Small stand-ins for what intake is given, and a workspace and arrivals to try rules on."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.access.model import Workspace
-from service_core.intake.model import Arrival, Channel, Queued
-from service_core.intake.ports import Device, Place
+from service_core.intake.enrich import Enricher
+from service_core.intake.fields import read
+from service_core.intake.model import Arrival, Channel, Event, Queued
+from service_core.intake.ports import Device, Place, SessionState
 
 NOON: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
 WORKSPACE_ID: Final = UUID(int=1)
@@ -62,6 +65,20 @@ def workspace(**changes: Any) -> Workspace:
         "secret": b"secret of the workspace",
     }
     return Workspace(**fields | changes)
+
+
+def row_of(
+    enricher: Enricher,
+    arrived: Queued,
+    body: Mapping[str, Any],
+    *,
+    workspace: Workspace,
+    session: SessionState | None = None,
+) -> Event:
+    """The row of an accepted body by itself, without the events around it."""
+    return enricher.enrich(
+        arrived, read(arrived.arrival, body, workspace), workspace=workspace, session=session
+    )
 
 
 def queued(body: bytes = b"{}", *, seq: int = 1, **changes: Any) -> Queued:

@@ -11,7 +11,7 @@ from service_core.intake.accept import Accepted, accept
 from service_core.intake.access_log import VIEWER, AccessLog, LoggedPage, Skipped
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
-from service_core.testing.intake import NOON, KnownDevices, LastLabels, queued, workspace
+from service_core.testing.intake import NOON, KnownDevices, LastLabels, queued, row_of, workspace
 
 LOG = Path(demo.__file__).with_name("access_log.gz")
 LINE = '203.0.113.7 - - [17/May/2026:10:05:03 +0200] "{request}" {status} 2326 "{referrer}" "{agent}"'
@@ -47,7 +47,7 @@ def test_a_page_view_is_accepted_and_becomes_the_row_of_a_browser():
     arrival = queued(
         event_id=page.event_id, user_agent=page.user_agent, address=page.address, received_at=NOON
     )
-    event = enricher.enrich(arrival, page.body, workspace=workspace())
+    event = row_of(enricher, arrival, page.body, workspace=workspace())
     assert (event.source, event.ip, event.page_path, event.bot_reasons) == (
         "browser",
         "203.0.113.7",

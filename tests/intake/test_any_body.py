@@ -12,7 +12,7 @@ from service_core.intake.campaign import CLICK_IDS, UTM
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
 from service_core.intake.model import Channel, Reason
-from service_core.testing.intake import NOON, KnownDevices, KnownPlaces, LastLabels, queued, workspace
+from service_core.testing.intake import NOON, KnownDevices, KnownPlaces, LastLabels, queued, row_of, workspace
 
 ENRICHER = Enricher(KnownDevices(), KnownPlaces(), Classifier(LastLabels()))
 SHOP = workspace()
@@ -84,13 +84,13 @@ def test_what_is_accepted_can_be_enriched_and_stored(body, arrival):
     verdict = accept(body)
     if not isinstance(verdict, Accepted):
         return
-    event = ENRICHER.enrich(queued(**arrival), body, workspace=SHOP)
+    event = row_of(ENRICHER, queued(**arrival), body, workspace=SHOP)
     assert event.event_name == verdict.name
     assert event.visitor_id
     assert event.session_id
     assert datetime(2020, 1, 1, tzinfo=UTC) <= event.timestamp <= NOON
     assert event.channel
-    assert event == ENRICHER.enrich(queued(**arrival), body, workspace=SHOP)
+    assert event == row_of(ENRICHER, queued(**arrival), body, workspace=SHOP)
     stored = json.dumps(asdict(event), allow_nan=False, ensure_ascii=False, default=str)
     assert "\0" not in stored
     assert "\\u0000" not in stored

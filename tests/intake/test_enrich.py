@@ -18,6 +18,7 @@ from service_core.testing.intake import (
     KnownPlaces,
     LastLabels,
     queued,
+    row_of,
     workspace,
 )
 
@@ -29,8 +30,8 @@ LANDING = "https://example.com/?utm_source=google&utm_medium=cpc&gclid=Cj0"
 
 def row(name="pageview", properties=None, *, session=None, arrival=None, **body):
     body = {"event": name, "anonymous_id": "A1", "properties": properties or {}, **body}
-    return ENRICHER.enrich(
-        queued(**{"user_agent": FIREFOX} | (arrival or {})), body, workspace=SHOP, session=session
+    return row_of(
+        ENRICHER, queued(**{"user_agent": FIREFOX} | (arrival or {})), body, workspace=SHOP, session=session
     )
 
 
@@ -41,7 +42,7 @@ def test_the_worked_example_of_the_contract():
         '"utm_source":"google","utm_medium":"cpc","gclid":"Cj0","url":"https://example.com/thanks"},'
         '"context":{"session_id":"sess_1"},"external_ids":{"klaviyo":"kl_9"},"ip":"203.0.113.7"}'
     )
-    event = ENRICHER.enrich(queued(event_id="order_1001"), body, workspace=SHOP)
+    event = row_of(ENRICHER, queued(event_id="order_1001"), body, workspace=SHOP)
     assert event.event_id == "order_1001"
     assert event.timestamp == NOON - timedelta(hours=2)
     assert (event.visitor_id, event.user_id, event.strong_id) == ("anon_3f2b8c1e", "u_42", "u_42")
@@ -126,15 +127,16 @@ def test_an_event_without_a_session_id_gets_one_that_rolls_each_hour():
 
 def test_only_the_browser_batch_has_flat_forms():
     body = {"event": "a", "anonymous_id": "A", "event_data": {"plan": "pro"}, "session_id": "s1"}
-    flat = ENRICHER.enrich(queued(channel=Channel.BATCH), body, workspace=SHOP)
+    flat = row_of(ENRICHER, queued(channel=Channel.BATCH), body, workspace=SHOP)
     assert (flat.source, flat.event_data, flat.session_id) == ("web", {"plan": "pro"}, "s1")
-    strict = ENRICHER.enrich(queued(), body, workspace=SHOP)
+    strict = row_of(ENRICHER, queued(), body, workspace=SHOP)
     assert (strict.event_data, strict.session_origin) == ({}, "generated")
 
 
 @pytest.mark.parametrize("wrong", [None, [], "text", 5, [{"a": 1}]])
 def test_a_field_of_the_wrong_shape_counts_as_empty(wrong):
-    event = ENRICHER.enrich(
+    event = row_of(
+        ENRICHER,
         queued(),
         {"event": "a", "user_id": 1, "properties": wrong, "context": wrong, "external_ids": wrong},
         workspace=SHOP,
@@ -188,15 +190,15 @@ def test_an_own_page_or_a_payment_host_brings_nobody():
 def test_allowed_origins_are_own():
     shop = replace(SHOP, allowed_origins=("https://shop.partner.net:8443",))
     body = {"event": "pageview", "user_id": 1, "properties": {"referrer": "https://www.partner.net/"}}
-    assert ENRICHER.enrich(queued(), body, workspace=shop).channel == "direct"
+    assert row_of(ENRICHER, queued(), body, workspace=shop).channel == "direct"
 
 
 def test_own_channels_of_the_workspace_name_the_event_and_the_touch_it_makes():
     shop = replace(SHOP, rules=Rules(channels=(OwnChannel("custom:crm", source="newsletter"),)))
     body = {"event": "pageview", "anonymous_id": "a1", "properties": {"utm_source": "Newsletter"}}
-    event = ENRICHER.enrich(queued(), body, workspace=shop)
+    event = row_of(ENRICHER, queued(), body, workspace=shop)
     assert (event.channel, event.own_channel) == ("custom:crm", "custom:crm")
-    assert ENRICHER.enrich(queued(), body, workspace=SHOP).channel == "unassigned"
+    assert row_of(ENRICHER, queued(), body, workspace=SHOP).channel == "unassigned"
 
 
 def test_values_that_a_client_kept_are_carried_and_make_no_touch_of_their_own():

@@ -9,7 +9,7 @@ from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
 from service_core.intake.fields import read
 from service_core.intake.told import told_tags
-from service_core.testing.intake import KnownDevices, LastLabels, queued, workspace
+from service_core.testing.intake import KnownDevices, LastLabels, queued, row_of, workspace
 
 ENRICHER = Enricher(KnownDevices(), None, Classifier(LastLabels()))
 AD = {"first_touch_timestamp": "2026-06-20T08:00:00Z", "first_touch_utm_source": "google"}
@@ -23,7 +23,7 @@ def tells(**properties):
         "timestamp": "2026-07-01T10:00:00Z",
         "properties": properties,
     }
-    return ENRICHER.enrich(queued(), body, workspace=workspace())
+    return row_of(ENRICHER, queued(), body, workspace=workspace())
 
 
 def touches(**properties):
@@ -120,7 +120,7 @@ def test_the_link_of_a_tag_lends_its_values_to_a_touch_without_any():
     assert told_tags(said | {"first_touch_source": "google"}) == told_tags({"first_touch_lyr": "x9"}) == []
     shop, arrival = workspace(), queued()
     body = {"event": "purchase", "user_id": "U", "properties": said}
-    event = ENRICHER.finish(
+    event = ENRICHER.enrich(
         arrival, read(arrival.arrival, body, shop), workspace=shop, session=None, lent=lent
     )
     (touch,) = (visit.touch() for visit in told_visits(event))
