@@ -15,8 +15,8 @@ from service_core.kernel.params import Answer
 
 REVERSIBLE: Final = frozenset({Action.UPDATE, Action.REORDER, Action.DELETE})
 
-DECIDED: Final = frozenset({"container_script_proposal"})
-"""Resource types whose updates are decisions of people: nothing takes them back."""
+DECIDED: Final = frozenset({"container_script_proposal", "link_domain"})
+"""Resource types whose changes are decisions or proofs: nothing takes them back."""
 
 PUBLISHED: Final = frozenset({"share_link"})
 """Resource types of which nothing is taken back: who has seen a page has seen it."""

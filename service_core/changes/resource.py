@@ -109,6 +109,8 @@ class Kind:
             told of them with every change.
         announced: states before and after -> whoever answers from a copy has heard of the change. Called
             last in its transaction; what it raises undoes the change.
+        standing: records of the workspace, a record that an undo brings back -> nothing; raises `Conflict`
+            when what it stood on is gone.
     """
 
     model: type[Resource]
@@ -118,6 +120,7 @@ class Kind:
     informed: Callable[[Records, Resource], Awaitable["Kind"]] | None = None
     triggers: Callable[[Records], Awaitable[frozenset[str]]] | None = None
     announced: Callable[[State | None, State | None], Awaitable[None]] | None = None
+    standing: Callable[[Records, Any], Awaitable[None]] | None = None
 
     async def knowing(self, records: Records, record: Resource) -> "Kind":
         """The kind with which to tell of a record and its change."""

@@ -35,6 +35,8 @@ def undo(who: Caller, kinds: Mapping[str, Kind], entry_id: UUID) -> Plan:
         _require_reversible(entry)
         current = await unit.resources.get(kind.model, entry.resource.id)
         new = _restored(entry, kind, current, who)
+        if current is None and kind.standing:
+            await kind.standing(unit.resources, new)
         return Change(Action.UNDO, current, new, undoes=entry.id)
 
     return plan

@@ -57,10 +57,14 @@ def _wrong(text: str, schemes: frozenset[str]) -> str | None:
         return f"must start with {' or '.join(f'{scheme}://' for scheme in sorted(schemes))} and a host"
     if "@" in parts.netloc:
         return "must not hold a user name"
-    return "must not lead to a private host" if parts.scheme in WEB and _is_private(host) else None
+    return "must not lead to a private host" if parts.scheme in WEB and is_private(host) else None
 
 
-def _is_private(host: str) -> bool:
+def is_private(host: str) -> bool:
+    """Whether a host is an address or a name that means nothing to strangers.
+
+    A number in the last place is one however it is written: browsers read it as an IPv4 address.
+    """
     name = host.rstrip(".").lower()
     try:
         return not ip_address(name.partition("%")[0]).is_global

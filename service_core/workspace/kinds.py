@@ -4,6 +4,7 @@ from service_core.changes.resource import Kind
 from service_core.kernel.settings import Settings
 from service_core.workspace.analyses.resource import ANALYSIS_KIND
 from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
+from service_core.workspace.links.domains.resource import DOMAIN_KIND
 from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.links.resource import domain_of, link_kind
 from service_core.workspace.rules.platforms import Platforms
@@ -24,6 +25,7 @@ def kinds_of(settings: Settings, clicks: Clicks, edge: EdgeMemory, platforms: Pl
     return (
         rule_kind(platforms),
         link_kind(domain_of(settings), clicks, edge),
+        DOMAIN_KIND,
         proposal_kind(settings.http.web_url),
         LISTED_REPORT_KIND,
         DASHBOARD_KIND,

@@ -71,20 +71,24 @@ class SharedMap:
         return route
 
 
-async def announce(
-    memory: EdgeMemory, domain: LinkDomain | None, prior: State | None, new: State | None
-) -> None:
+async def announce(memory: EdgeMemory, host: str | None, prior: State | None, new: State | None) -> None:
     """Tell the memory what a change makes of a link's slug.
+
+    Args:
+        memory: what machines share.
+        host: of the link's domain; None when nothing redirects it.
+        prior: the link before.
+        new: the link after.
 
     Raises:
         Unavailable503: ``links_unavailable``; the change must not commit.
     """
     state = new or prior
-    if domain is None or state is None or state["domain_id"] is None:
+    if host is None or state is None:
         return
     route = Route.of(Link.model_validate(new)) if new else None
     try:
-        await memory.rewrite(f"{domain.host}/{state['slug']}", route)
+        await memory.rewrite(f"{host}/{state['slug']}", route)
     except EdgeDown as fault:
         raise Unavailable503(
             "Redirects cannot be rewritten at the moment",

@@ -22,7 +22,7 @@ Target = Literal["web", "app"]
 
 @dataclass(frozen=True, slots=True)
 class LinkDomain:
-    """The host of redirect links; its id follows from its name, so no table has to know it."""
+    """A host of redirect links; its id follows from its name, so the link host finds slugs without a table of hosts."""
 
     host: str
 
@@ -91,15 +91,15 @@ def new_slug() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(SLUG_LENGTH))
 
 
-def address(state: Mapping[str, Any], domain: LinkDomain | None) -> str | None:
+def address(state: Mapping[str, Any], host: str | None) -> str | None:
     """What to publish; None while a dry run does not know it.
 
     Args:
         state: a link as JSON values.
-        domain: that of the deployment.
+        host: of its domain; None when it has none, or one that is not set up any more.
     """
     if state["domain_id"] is not None:
-        return f"https://{domain.host}/{state['slug']}" if domain and state["slug"] else None
+        return f"https://{host}/{state['slug']}" if host and state["slug"] else None
     if state["tracking_identifier"] is None:
         return None
     utm = {name: state[name] for name in UTM if state[name]}

@@ -16,10 +16,11 @@ from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.bodies import CreateLink, UpdateLink
+from service_core.workspace.links.domains.resource import hosts_of
 from service_core.workspace.links.model import Link, Target
 from service_core.workspace.links.plan import create, update
 from service_core.workspace.links.ports import Clicks
-from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, shown
+from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, host_under, shown
 
 
 class LinkAnswer(Answer):
@@ -69,10 +70,11 @@ class LinkPath(BaseModel):
 @operation("GET /links", tag="links")
 async def list_links(*, who: Caller, writes: Writes, clicks: Clicks, settings: Settings) -> LinkList:
     """Every trackable link with its clicks, newest first."""
-    domain, counts = domain_of(settings), await clicks.click_counts(who.workspace.id)
+    counts = await clicks.click_counts(who.workspace.id)
     async with writes.units.look(who.workspace.id) as unit:
         links = await unit.resources.every(Link)
-    told = (shown(link.state, domain, counts.get(link.id, NEVER_CLICKED)) for link in links)
+        hosts = await hosts_of(unit.resources, domain_of(settings))
+    told = (shown(link.state, host_under(link, hosts), counts.get(link.id, NEVER_CLICKED)) for link in links)
     return LinkList(links=[LinkAnswer.model_validate(one) for one in told])
 
 
@@ -89,8 +91,8 @@ async def create_link(
 ) -> Reply[Envelope]:
     """Make a trackable link.
 
-    With a domain or a slug it redirects from there; otherwise its `url` is the destination with the
-    tag and the UTM values appended.
+    With a domain or a slug it redirects from there, without a domain from the shared one; otherwise its
+    `url` is the destination with the tag and the UTM values appended.
     """
     return await writes.run(who, create(who, body.link, domain_of(settings)), dry_run=body.dry_run)
 

@@ -12,6 +12,7 @@ from service_core.changes.write import Plan
 from service_core.kernel.errors import Unprocessable
 from service_core.workspace.addresses import STORES, check_slug, check_url
 from service_core.workspace.links.bodies import IMMUTABLE, LinkPatch, NewLink
+from service_core.workspace.links.domains.resource import Hosts, hosts_of
 from service_core.workspace.links.model import (
     UTM,
     Link,
@@ -25,15 +26,20 @@ from service_core.workspace.links.model import (
 LONGEST_TEXT: Final = 255
 
 
-def create(who: Caller, wanted: NewLink, domain: LinkDomain | None) -> Plan:
+def create(who: Caller, wanted: NewLink, shared: LinkDomain | None) -> Plan:
     """The plan of a new link.
+
+    Args:
+        who: whose link it shall be.
+        wanted: what the request says.
+        shared: the link domain of the deployment, for who names none.
 
     Raises:
         Unprocessable: ``invalid_field``, ``invalid_url``, ``invalid_slug``, ``unknown_domain``.
     """
 
     async def plan(unit: Transaction) -> Change:
-        on = _domain_of(wanted, domain)
+        on = _chosen(wanted, shared, await hosts_of(unit.resources, shared))
         asked = wanted.slug or None
         if asked:
             check_slug(asked)
@@ -103,18 +109,19 @@ def _check(link: Link) -> None:
         )
 
 
-def _domain_of(wanted: NewLink, domain: LinkDomain | None) -> UUID | None:
+def _chosen(wanted: NewLink, shared: LinkDomain | None, hosts: Hosts) -> UUID | None:
     """The domain of a redirect link; None for a direct one."""
     if wanted.domain_id is None and not wanted.slug:
         return None
-    if domain is None or wanted.domain_id not in (None, domain.id):
+    asked = wanted.domain_id or (shared.id if shared else None)
+    if asked not in hosts:
         raise Unprocessable(
-            "There is no such link domain" if domain else "This deployment has no link domain",
+            "There is no such link domain" if shared else "This deployment has no link domain",
             "unknown_domain",
             field="link.domain_id",
             hint="Leave domain_id and slug out for a direct link.",
         )
-    return domain.id
+    return asked
 
 
 async def _free(unit: Transaction, new: Callable[[], str], key: Callable[[str], str]) -> str:

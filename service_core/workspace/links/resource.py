@@ -4,9 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from service_core.changes.resource import Kind, Records, Resource, State
+from service_core.changes.resource import Kind, Records, State
+from service_core.kernel.errors import Conflict
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
+from service_core.workspace.links.domains.resource import Hosts, hosts_of
 from service_core.workspace.links.edge import announce
 from service_core.workspace.links.model import Link, LinkDomain, address
 from service_core.workspace.links.ports import ClickCount, Clicks, EdgeMemory
@@ -15,45 +17,50 @@ NEVER_CLICKED: Final = ClickCount()
 
 
 def domain_of(settings: Settings) -> LinkDomain | None:
-    """The link domain of the deployment, if it has one."""
+    """The link domain of the deployment, if it has one; it is shared by all workspaces."""
     return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
 
 
-def link_kind(domain: LinkDomain | None, clicks: Clicks, memory: EdgeMemory) -> Kind:
+def link_kind(shared: LinkDomain | None, clicks: Clicks, memory: EdgeMemory) -> Kind:
     """How links are written.
 
     Args:
-        domain: the link domain of the deployment; None when it has none.
+        shared: the link domain of the deployment; None when it has none.
         clicks: how often links were clicked.
         memory: told of every change of a redirect.
     """
 
-    def effects(prior: State | None, new: State | None) -> tuple[State, ...]:
-        return edge_effects(prior, new, domain)
-
-    async def informed(_: Records, link: Resource) -> Kind:
+    async def informed(records: Records, link: Any) -> Kind:
         counts = await clicks.click_counts(link.workspace_id, [link.id])
-        return replace(kind, shown=partial(shown, domain=domain, count=counts.get(link.id, NEVER_CLICKED)))
+        host = host_under(link, await hosts_of(records, shared))
+        return replace(
+            kind,
+            effects=partial(edge_effects, host=host),
+            shown=partial(shown, host=host, count=counts.get(link.id, NEVER_CLICKED)),
+            announced=partial(announce, memory, host),
+        )
 
-    kind = Kind(
-        Link,
-        Scope.WRITE_LINKS,
-        effects,
-        partial(shown, domain=domain, count=NEVER_CLICKED),
-        informed=informed,
-        announced=partial(announce, memory, domain),
-    )
+    async def standing(records: Records, link: Any) -> None:
+        if link.domain_id and link.domain_id not in await hosts_of(records, shared):
+            raise Conflict("The domain of this link is not set up any more", "resource_changed")
+
+    kind = Kind(Link, Scope.WRITE_LINKS, informed=informed, standing=standing)
     return kind
 
 
-def edge_effects(prior: State | None, new: State | None, domain: LinkDomain | None) -> tuple[State, ...]:
+def host_under(link: Link, hosts: Hosts) -> str | None:
+    """The host a link redirects from; None for a direct one, and for one whose domain is not set up any more."""
+    return hosts.get(link.domain_id) if link.domain_id else None
+
+
+def edge_effects(prior: State | None, new: State | None, host: str | None) -> tuple[State, ...]:
     """What a change does to the redirect; nothing when the link has none."""
     state = new or prior
-    if state is None or state["domain_id"] is None or domain is None:
+    if state is None or host is None:
         return ()
     slug = state["slug"]
-    key = f"{domain.host}/{slug}" if slug else None
-    place = key or f"A new slug on {domain.host}"
+    key = f"{host}/{slug}" if slug else None
+    place = key or f"A new slug on {host}"
     now = f"{place} now leads to {new['destination_url']}" if new else f"{place} stops redirecting"
     effect: dict[str, Any] = {
         "type": "edge_redirect",
@@ -65,12 +72,12 @@ def edge_effects(prior: State | None, new: State | None, domain: LinkDomain | No
     return (effect,)
 
 
-def shown(state: State, domain: LinkDomain | None, count: ClickCount) -> State:
+def shown(state: State, host: str | None, count: ClickCount) -> State:
     """A link on the wire. Nobody sees the clicks of a direct link: they are null, for unknown is not zero."""
     redirects = state["domain_id"] is not None
     return {
         **state,
-        "url": address(state, domain),
+        "url": address(state, host),
         "kind": "redirect" if redirects else "direct",
         "clicks": count.clicks if redirects else None,
         "unique_clicks": count.unique_clicks if redirects else None,
