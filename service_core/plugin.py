@@ -228,6 +228,8 @@ from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
 from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.links.clicks import Click as Click
+from service_core.workspace.links.domains.ports import RecordsDown as RecordsDown
+from service_core.workspace.links.domains.ports import TextRecords as TextRecords
 from service_core.workspace.links.ports import ClickCount as ClickCount
 from service_core.workspace.links.ports import Clicks as Clicks
 from service_core.workspace.links.ports import EdgeDown as EdgeDown

@@ -37,6 +37,7 @@ from service_core.intake.ports import (
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.limits.ports import UsageNotices
+from service_core.workspace.links.domains.ports import TextRecords
 from service_core.workspace.links.edge import NoMemory
 from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.share_links.ports import ShareViews
@@ -69,6 +70,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "limits": (RateLimiter,),
     "queue": (IngestQueue, Quarantine),
     "edge": (EdgeMemory,),
+    "dns": (TextRecords,),
     "events": (EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams),
     "jobs": (JobQueue,),
     "sink": (ExportSink,),
@@ -146,6 +148,7 @@ class Container(containers.DeclarativeContainer):
     limits = providers.Singleton(_open, registry, folder, "limits", settings.provided.limits.store)
     queue = providers.Singleton(_open, registry, folder, "queue", settings.provided.ingest.queue)
     edge = providers.Singleton(_open_edge, registry, folder, settings.provided.links.edge)
+    dns = providers.Singleton(_open, registry, folder, "dns", settings.provided.links.dns)
     events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
     jobs = providers.Singleton(_open, registry, folder, "jobs", settings.provided.exports.jobs)
     sink = providers.Singleton(_open, registry, folder, "sink", settings.provided.exports.sink)

@@ -17,6 +17,7 @@ from service_core.extension import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
+from service_core.workspace.links.domains.ports import TextRecords
 from service_core.workspace.links.ports import EdgeMemory
 
 
@@ -50,6 +51,11 @@ class Ports:
     def edge(self) -> EdgeMemory:
         """Redirects as several machines remember them."""
         return cast(EdgeMemory, self._container.edge())
+
+    @property
+    def dns(self) -> TextRecords:
+        """Text records of the public DNS."""
+        return cast(TextRecords, self._container.dns())
 
     @property
     def quarantine(self) -> Quarantine:

@@ -193,6 +193,10 @@ class LinksSettings(Section):
         "",
         description="URL of a memory of redirects that several machines share; empty reads the workspace store.",
     )
+    dns: str = Field(
+        "dns://",
+        description="URL of the name servers that are asked for the proof of a workspace's own link domain.",
+    )
     ios_apps: tuple[Annotated[str, Field(pattern=IOS_APP)], ...] = Field(
         (), description="Apps that open links of the domain on iOS, as `TEAMID.bundle.id`."
     )

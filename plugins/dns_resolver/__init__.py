@@ -1,0 +1,26 @@
+"""Text records of the public DNS: ``links.dns = "dns://"`` asks the machine's own resolvers."""
+
+from collections.abc import Iterable
+
+from plugins.dns_resolver.settings import ResolverSettings
+from service_core.plugin import Adapter, TextRecords, hook
+
+
+def _open(settings: ResolverSettings) -> TextRecords:
+    from plugins.dns_resolver.adapter import Resolver
+
+    return Resolver(settings)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter for any name server."""
+    return (
+        Adapter(
+            port="dns",
+            scheme="dns",
+            open=_open,
+            settings=ResolverSettings,
+            summary="Text records asked of name servers: the machine's own, or one that the URL names.",
+        ),
+    )
