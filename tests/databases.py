@@ -1,16 +1,23 @@
 """The databases a workspace store is tested on: SQLite, and PostgreSQL where there is one.
 
 A test that asks for ``workspace_url`` runs on each. On PostgreSQL the tests of a session share one
-database, which is migrated once and emptied before each test.
+database, which is migrated once and emptied before each test. A new SQLite file begins as a copy of
+one that was migrated once; ``from_nothing`` is for tests of the migrations themselves.
 """
 
 import asyncio
+import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
+from uuid import uuid4
 
 import psycopg
 import pytest
 
 from plugins import workspace_sql
+from plugins.workspace_sql import migrate, sqlite
 from service_core.extension import load
 from service_core.testing.postgres_server import fresh_database
 
@@ -23,15 +30,49 @@ KEPT = {"alembic_version", "access_generation"}
 @pytest.fixture(scope="session")
 def migrated_database(postgres_session):
     """The address of a PostgreSQL database with the tables of the workspace store."""
-
-    async def migrate(url):
-        store = load([("workspace_sql", workspace_sql)], discover=False).open("workspace", url, folder=Path())
-        await store.start()
-        await store.aclose()
-
     with fresh_database(postgres_session) as url:
-        asyncio.run(migrate(url))
+        asyncio.run(migrated(url, Path()))
         yield url
+
+
+async def migrated(url, folder):
+    store = load([("workspace_sql", workspace_sql)], discover=False).open("workspace", url, folder=folder)
+    await store.start()
+    await store.aclose()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_files_are_copies(tmp_path_factory):
+    """Saves the migrations of every file that is new to a store of this process."""
+    folder = tmp_path_factory.mktemp("migrated")
+    original, one_at_a_time = folder / "workspace.db", Lock()
+
+    def prepare(file, busy_seconds):
+        if file != original and not file.exists():
+            with one_at_a_time:
+                if not original.exists():
+                    asyncio.run(migrated(SQLITE, folder))
+            begin_as(original, file)
+        migrate.prepare(file, busy_seconds)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sqlite, "prepare", prepare)
+        yield
+
+
+def begin_as(original, file):
+    """Whole or not at all: another store may begin at the same moment."""
+    copy = file.with_name(f"{uuid4().hex}.copy")
+    shutil.copyfile(original, copy)
+    with suppress(FileExistsError):
+        os.link(copy, file)
+    copy.unlink()
+
+
+@pytest.fixture
+def from_nothing(monkeypatch):
+    """New files are migrated, as in earnest."""
+    monkeypatch.setattr(sqlite, "prepare", migrate.prepare)
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from service_core.kernel.errors import StartupError, Unauthorized
 from service_core.kernel.ids import digest
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY
 
+pytestmark = pytest.mark.usefixtures("from_nothing")
+
 STEPS = Path(workspace_sql.__file__).parent / "migrations" / "versions"
 
 
