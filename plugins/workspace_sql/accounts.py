@@ -29,7 +29,7 @@ class SqlAccounts:
         others = sa.select(ACCOUNTS.c.id).where(
             ACCOUNTS.c.email == account.email, ACCOUNTS.c.id != account.id
         )
-        async with self._database.write() as connection:
+        async with self._database.write(account.email, account.id) as connection:
             if (await connection.execute(others)).first() is not None:
                 return False
             row = row_of(account)
@@ -46,16 +46,16 @@ class SqlAccounts:
     async def use_link(self, digest: str, purpose: Purpose, now: datetime) -> Link | None:
         """Use a link up."""
         chosen = ACCOUNT_LINKS.c.digest == digest, ACCOUNT_LINKS.c.purpose == purpose.value
+        taken = sa.delete(ACCOUNT_LINKS).where(*chosen).returning(*ACCOUNT_LINKS.columns)
         async with self._database.write() as connection:
-            row = (await connection.execute(sa.select(ACCOUNT_LINKS).where(*chosen))).mappings().first()
-            await connection.execute(sa.delete(ACCOUNT_LINKS).where(*chosen))
+            row = (await connection.execute(taken)).mappings().first()
         link = None if row is None else value_of(Link, row)
         return link if link is not None and now < link.expires_at else None
 
     async def save_session(self, session: Session, digest: str) -> None:
         """Keep a new session, and drop the account's expired ones."""
         stale = SESSIONS.c.account_id == session.account_id, SESSIONS.c.expires_at <= session.created_at
-        async with self._database.write() as connection:
+        async with self._database.write(session.account_id) as connection:
             await connection.execute(sa.delete(SESSIONS).where(*stale))
             await connection.execute(sa.insert(SESSIONS).values({**row_of(session), "digest": digest}))
 

@@ -18,6 +18,7 @@ from plugins.workspace_sql.grants import SqlGrants
 from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
 from plugins.workspace_sql.notices import SqlUsageNotices
+from plugins.workspace_sql.passkeys import SqlPasskeys
 from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
@@ -49,6 +50,7 @@ def directory_in(settings: SqliteSettings | PostgresSettings) -> "SqlDirectory":
 
 class SqlDirectory(
     SqlAccounts,
+    SqlPasskeys,
     SqlMembers,
     SqlKeyRequests,
     SqlSignups,
@@ -95,14 +97,14 @@ class SqlDirectory(
         """Add a workspace."""
         async with self._database.write() as connection:
             await connection.execute(sa.insert(WORKSPACES).values(workspace_row(workspace)))
-            await advance(connection)
+            advance(connection)
 
     async def save_workspace(self, workspace: Workspace) -> None:
         """Replace the workspace with this id."""
         row = workspace_row(workspace)
-        async with self._database.write() as connection:
+        async with self._database.write(workspace.id) as connection:
             await connection.execute(sa.update(WORKSPACES).where(WORKSPACES.c.id == workspace.id).values(row))
-            await advance(connection)
+            advance(connection)
 
     async def workspaces(self) -> list[Workspace]:
         """Every workspace, oldest first."""
@@ -121,10 +123,10 @@ class SqlDirectory(
             .where(CREDENTIALS.c.id == credential.id)
             .values({**row, "revoked_at": ended})
         )
-        async with self._database.write() as connection:
+        async with self._database.write(credential.workspace_id) as connection:
             if (await connection.execute(update)).rowcount == 0:
                 await connection.execute(sa.insert(CREDENTIALS).values(row))
-            await advance(connection)
+            advance(connection)
 
     async def keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""

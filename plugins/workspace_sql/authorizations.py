@@ -35,7 +35,7 @@ class SqlAuthorizations:
         named = sa.select(OAUTH_GRANTS.c.id).where(OAUTH_GRANTS.c.client_id == OAUTH_CLIENTS.c.id)
         stale = OAUTH_CLIENTS.c.created_at < client.created_at - UNUSED_CLIENT_DAYS
         row = {**row_of(client), "redirect_uris": list(client.redirect_uris)}
-        async with self._database.write() as connection:
+        async with self._database.write(OAUTH_CLIENTS.name) as connection:
             await connection.execute(sa.delete(OAUTH_CLIENTS).where(stale, ~named.exists()))
             await connection.execute(sa.insert(OAUTH_CLIENTS).values(row))
 
@@ -50,7 +50,7 @@ class SqlAuthorizations:
 
     async def open_grant(self, ticket: Ticket, digest: str) -> None:
         """Keep a new grant with its code; the person's grants that nothing can continue end."""
-        async with self._database.write() as connection:
+        async with self._database.write(ticket.grant.account_id) as connection:
             await _end_stranded(connection, ticket.grant)
             await connection.execute(sa.insert(OAUTH_GRANTS).values(row_of(ticket.grant)))
             await connection.execute(sa.insert(OAUTH_TICKETS).values(_row(ticket, digest)))
@@ -74,17 +74,18 @@ class SqlAuthorizations:
         first = sa.update(OAUTH_TICKETS).where(
             OAUTH_TICKETS.c.digest == digest, OAUTH_TICKETS.c.used_at.is_(None)
         )
-        grant_of = sa.select(OAUTH_TICKETS.c.grant_id).where(OAUTH_TICKETS.c.digest == digest)
+        grant = sa.select(OAUTH_GRANTS.c.id, OAUTH_GRANTS.c.ended_at).join(OAUTH_TICKETS)
+        grant = grant.where(OAUTH_TICKETS.c.digest == digest).with_for_update(of=OAUTH_GRANTS)
         async with self._database.write() as connection:
-            grant_id = await connection.scalar(grant_of)
+            row = (await connection.execute(grant)).first()
+            if row is None:  # with the person who left meanwhile
+                return False
+            grant_id, ended_at = row
             used = (await connection.execute(first.values(used_at=now))).rowcount == 1
             if not used or issued is None:
                 await _end(connection, grant_id, now)
                 return False
-            live = sa.select(OAUTH_GRANTS.c.id).where(
-                OAUTH_GRANTS.c.id == grant_id, OAUTH_GRANTS.c.ended_at.is_(None)
-            )
-            if await connection.scalar(live) is None:
+            if ended_at is not None:
                 return False
             await _issue(connection, grant_id, issued, now)
             return True

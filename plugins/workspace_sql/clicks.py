@@ -44,7 +44,7 @@ class SqlClicks:
         """Empty old addresses, and let go of visits in hours before the instant."""
         old = sa.update(CLICKS).where(CLICKS.c.ip.is_not(None), CLICKS.c.clicked_at < before)
         hour = int(before.timestamp()) // 3600
-        async with self._database.write() as connection:
+        async with self._database.write(CLICKS.name, unhurried=True) as connection:
             await connection.execute(old.values(ip=None))
             await connection.execute(sa.delete(CLICK_VISITS).where(CLICK_VISITS.c.hour < hour))
 
@@ -94,7 +94,7 @@ def _kept(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
 
 def _first_ones(connection: sa.Connection, people: Sequence[Click]) -> Counter[UUID]:
     """Link -> visitors who had not clicked it in their hour."""
-    visits = {(click.hour, click.link_id, click.visitor): None for click in people}
+    visits = sorted({(click.hour, click.link_id, click.visitor) for click in people})
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
     insert = _INSERT[connection.dialect.name](CLICK_VISITS).on_conflict_do_nothing()
     return Counter(connection.execute(insert.returning(CLICK_VISITS.c.link_id), rows).scalars())

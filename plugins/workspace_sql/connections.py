@@ -52,7 +52,7 @@ class SqlConnections:
         row = _row_of(connection)
         changed = {name: value for name, value in row.items() if name != "created_at"}
         update = sa.update(CONNECTIONS).where(*_is(connection.workspace_id, connection.provider))
-        async with self._database.write() as transaction:
+        async with self._database.write(connection.workspace_id) as transaction:
             if (await transaction.execute(update.values(changed))).rowcount == 0:
                 await transaction.execute(sa.insert(CONNECTIONS).values(row))
 

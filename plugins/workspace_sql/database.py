@@ -1,34 +1,37 @@
-"""A database through SQLAlchemy: reads side by side, writes one after the other."""
+"""A database through SQLAlchemy: reads side by side, writes of the same thing one after the other."""
 
-import asyncio
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from plugins.workspace_sql.generation import begin, tell
 from plugins.workspace_sql.migrate import SchemaUnknown, upgrade
 from plugins.workspace_sql.reach import reaching
+from plugins.workspace_sql.turns import Name
 from service_core.plugin import StartupError
+
+SCHEMA: Final = "schema"
+"""What processes that start together name."""
 
 
 class Database(ABC):
     """What every part of the directory stands on, whichever engine keeps it.
 
-    A write holds the one write lock of the database before it reads, so what it read is still true
-    when it commits, and two that read and then write never lose an update. Writers of one process
-    queue in order; those of other processes wait for the lock.
+    A write names what it reads and then writes, and has that to itself before it reads: what it read is
+    still true when it commits, and two that read and then write never lose an update. One that names
+    nothing is right however it meets others: it inserts, or changes rows by one conditional statement.
 
     `read`, `write`, `first` and `perform` are the one door: whatever keeps the database from an answer is
     `StoreUnavailable` beyond it.
     """
 
     def __init__(self) -> None:
-        self._writing = asyncio.Lock()
         self._engine: AsyncEngine | None = None
 
     async def start(self) -> None:
@@ -39,7 +42,7 @@ class Database(ABC):
         """
         try:
             await self._open()
-            async with self._write(None) as connection:
+            async with self._write((SCHEMA,), unhurried=True) as connection:
                 await connection.run_sync(upgrade)
             await self._watch()
         except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown) as fault:
@@ -75,19 +78,26 @@ class Database(ABC):
                 yield connection
 
     @asynccontextmanager
-    async def write(self, ticket: str | None = None) -> AsyncIterator[AsyncConnection]:
+    async def write(
+        self, *names: Name, ticket: str | None = None, unhurried: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
         """A transaction that commits at the end of the block, durably, or changes nothing.
 
         Args:
+            names: what it has to itself, of all processes.
             ticket: of a request that is performed once.
+            unhurried: nobody waits for it, and it may take its time.
 
         Raises:
             Busy: another process is at work on the ticket.
             StoreUnavailable: the database is away.
         """
         with reaching():
-            async with self._write(ticket) as connection:
+            async with self._write(names, ticket, unhurried=unhurried) as connection:
+                begin(connection)
                 yield connection
+                generation = await tell(connection)
+            self._told(generation)
 
     async def first(self, query: sa.Select[Any], values: Mapping[str, Any]) -> sa.RowMapping | None:
         """The first row of a query that finds it by a key: asked for every click on a link.
@@ -99,7 +109,7 @@ class Database(ABC):
             return await self._first(query, values)
 
     async def perform(self, work: Callable[[sa.Connection], None]) -> None:
-        """A transaction that waits for nothing in between, as `write`: done for every few clicks.
+        """A transaction that names nothing and waits for nothing in between: done for every few clicks.
 
         Raises:
             StoreUnavailable: the database is away.
@@ -112,8 +122,14 @@ class Database(ABC):
         """As `read`, in the driver's words."""
 
     @abstractmethod
-    def _write(self, ticket: str | None) -> AbstractAsyncContextManager[AsyncConnection]:
+    def _write(
+        self, names: Sequence[Name], ticket: str | None = None, *, unhurried: bool = False
+    ) -> AbstractAsyncContextManager[AsyncConnection]:
         """As `write`, in the driver's words."""
+
+    @abstractmethod
+    def _told(self, generation: int | None) -> None:
+        """A write of this process is done, and has raised the change counter unless it is None."""
 
     @abstractmethod
     async def _open(self) -> None:
@@ -135,13 +151,13 @@ class Database(ABC):
 
     async def _perform(self, work: Callable[[sa.Connection], None]) -> None:
         """As `perform`, in the driver's words."""
-        async with self._write(None) as connection:
+        async with self._write(()) as connection:
             await connection.run_sync(work)
 
     @asynccontextmanager
     async def _transaction(self, **options: Any) -> AsyncIterator[AsyncConnection]:
-        """A transaction of one writer of this process."""
-        async with self._writing, self._connected().connect() as plain:
+        """A transaction on a connection of the pool."""
+        async with self._connected().connect() as plain:
             connection = await plain.execution_options(**options)
             async with connection.begin():
                 yield connection

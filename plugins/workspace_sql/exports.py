@@ -49,8 +49,8 @@ class SqlExports:
     _database: Database
 
     async def add_export(self, export: Export, most_active: int) -> Export | None:
-        """Add a job, once for its ticket; looked up and counted under the write lock."""
-        async with self._database.write() as connection:
+        """Add a job, once for its ticket; looked up and counted while no other is added."""
+        async with self._database.write(export.workspace_id) as connection:
             if export.ticket is not None and (earlier := await _kept(connection, export)):
                 return earlier
             if (await connection.execute(_active(export))).scalar_one() >= most_active:

@@ -13,6 +13,9 @@ from plugins.workspace_sql.tables import GENERATION
 FRESH_SECONDS: Final = 0.001
 """How long an answer is given again: under load the question would cost more than all else of a look-up."""
 
+_ADVANCES: Final = "touchpoint advances"
+_RAISE: Final = sa.update(GENERATION).values(value=GENERATION.c.value + 1).returning(GENERATION.c.value)
+
 
 class Generation:
     """Reads the change counter of the directory without a transaction per call.
@@ -61,6 +64,23 @@ class Generation:
         self._connection.close()
 
 
-async def advance(connection: AsyncConnection) -> None:
+def advance(connection: AsyncConnection) -> None:
     """Tell every process, with this commit, that what it remembers of keys is old."""
-    await connection.execute(sa.update(GENERATION).values(value=GENERATION.c.value + 1))
+    connection.info[_ADVANCES] = True
+
+
+def begin(connection: AsyncConnection) -> None:
+    """Forget what a transaction that failed wanted to tell."""
+    connection.info.pop(_ADVANCES, None)
+
+
+async def tell(connection: AsyncConnection) -> int | None:
+    """Raise the counter if the transaction is to: last of all, because the one row is everybody's.
+
+    Returns:
+        The counter as it is with this commit; None when it stays.
+    """
+    if not connection.info.pop(_ADVANCES, False):
+        return None
+    value: int = (await connection.execute(_RAISE)).scalar_one()
+    return value

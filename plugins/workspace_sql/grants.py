@@ -1,18 +1,16 @@
 """OAuth grants and access tokens in SQL."""
 
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from plugins.workspace_sql.access_tables import ACCOUNTS, MEMBERS, OAUTH_ACCESS_TOKENS, OAUTH_GRANTS
-from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.rows import workspace_of
 from plugins.workspace_sql.tables import WORKSPACES
-from plugins.workspace_sql.values import row_of, value_of
-from service_core.plugin import ACCESS_TOKEN_LIFETIME, AccessToken, Account, Grant, Member
+from plugins.workspace_sql.values import value_of
+from service_core.plugin import AccessToken, Account, Grant, Member
 
 
 def _labelled(table: sa.Table, prefix: str) -> list[Any]:
@@ -46,15 +44,6 @@ class SqlGrants:
 
     _database: Database
 
-    async def save_grant(self, grant: Grant) -> None:
-        """Add a grant or replace the one with its id; an ended one stays ended."""
-        row = row_of(grant)
-        ended = sa.func.coalesce(OAUTH_GRANTS.c.ended_at, sa.literal(grant.ended_at, Instant()))
-        update = sa.update(OAUTH_GRANTS).where(OAUTH_GRANTS.c.id == grant.id)
-        async with self._database.write() as connection:
-            if (await connection.execute(update.values({**row, "ended_at": ended}))).rowcount == 0:
-                await connection.execute(sa.insert(OAUTH_GRANTS).values(row))
-
     async def grants(self, workspace_id: UUID) -> list[Grant]:
         """Grants of a workspace that have not ended, oldest first."""
         query = (
@@ -64,16 +53,6 @@ class SqlGrants:
         )
         async with self._database.read() as connection:
             return [value_of(Grant, row) for row in (await connection.execute(query)).mappings()]
-
-    async def save_access_token(self, digest: str, grant_id: UUID, expires_at: datetime) -> None:
-        """Keep a new access token, and drop the grant's expired ones."""
-        tokens = OAUTH_ACCESS_TOKENS
-        stale = tokens.c.grant_id == grant_id, tokens.c.expires_at <= expires_at - ACCESS_TOKEN_LIFETIME
-        async with self._database.write() as connection:
-            await connection.execute(sa.delete(tokens).where(*stale))
-            await connection.execute(
-                sa.insert(tokens).values(digest=digest, grant_id=grant_id, expires_at=expires_at)
-            )
 
     async def access_token(self, digest: str) -> AccessToken | None:
         """What a token stands for, expired or not."""

@@ -22,7 +22,7 @@ class SqlKeyRequests:
 
     async def file(self, request: KeyRequest, link: str, once: str | None) -> KeyRequest:
         """Add a request, or find the one an identical retry of 24 hours repeats."""
-        async with self._database.write() as connection:
+        async with self._database.write(*filter(None, [once])) as connection:
             if once is not None:
                 stale = _C.once == once, _C.created_at <= request.created_at - REQUEST_LIFETIME
                 await connection.execute(sa.update(KEY_REQUESTS).where(*stale).values(once=None))
@@ -73,7 +73,7 @@ class SqlKeyRequests:
             await connection.execute(
                 sa.insert(CREDENTIALS).values({**credential_row(credential), "digest": digest})
             )
-            await advance(connection)
+            advance(connection)
             return True
 
     async def pending(self, workspace_id: UUID) -> list[KeyRequest]:

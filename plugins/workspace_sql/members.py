@@ -46,7 +46,7 @@ class SqlMembers:
 
     async def save_member(self, member: Member) -> bool:
         """Add a member or change a role; False when no owner would be left."""
-        async with self._database.write() as connection:
+        async with self._database.write(member.workspace_id) as connection:
             if member.role is not Role.OWNER and await _only_owner(
                 connection, member.workspace_id, member.account_id
             ):
@@ -58,7 +58,7 @@ class SqlMembers:
 
     async def remove_member(self, workspace_id: UUID, account_id: UUID) -> bool:
         """End a membership; False when there is none or no owner would be left."""
-        async with self._database.write() as connection:
+        async with self._database.write(workspace_id) as connection:
             if await _only_owner(connection, workspace_id, account_id):
                 return False
             gone = await connection.execute(sa.delete(MEMBERS).where(*_key(workspace_id, account_id)))
@@ -72,7 +72,7 @@ class SqlMembers:
             INVITATIONS.c.workspace_id == invitation.workspace_id,
             INVITATIONS.c.email == invitation.email,
         )
-        async with self._database.write() as connection:
+        async with self._database.write(invitation.workspace_id) as connection:
             await connection.execute(sa.delete(INVITATIONS).where(*former, _OPEN))
             await connection.execute(sa.insert(INVITATIONS).values({**row_of(invitation), "digest": digest}))
 
@@ -95,7 +95,7 @@ class SqlMembers:
         update = sa.update(INVITATIONS).where(
             INVITATIONS.c.id == invitation_id, _OPEN, INVITATIONS.c.expires_at > member.created_at
         )
-        async with self._database.write() as connection:
+        async with self._database.write(member.workspace_id) as connection:
             if (await connection.execute(update.values(accepted_at=member.created_at))).rowcount == 0:
                 return False
             if await member_of(connection, member.workspace_id, member.account_id) is None:
@@ -121,7 +121,7 @@ def _key(workspace_id: UUID, account_id: UUID) -> tuple[sa.ColumnElement[bool], 
 
 
 async def _only_owner(connection: AsyncConnection, workspace_id: UUID, account_id: UUID) -> bool:
-    """Whether the account is the last owner; the caller's transaction holds the write lock."""
+    """Whether the account is the last owner; the caller's transaction wrote down the workspace's name."""
     query = sa.select(MEMBERS.c.account_id).where(
         MEMBERS.c.workspace_id == workspace_id, MEMBERS.c.role == Role.OWNER.value
     )

@@ -23,4 +23,4 @@ class SqlOwner:
         after = sorted(names)
         if before.scalar_one() != after:
             await self._connection.execute(sa.update(WORKSPACES).where(self._own).values(triggers=after))
-            await advance(self._connection)
+            advance(self._connection)

@@ -8,7 +8,6 @@ from typing import Final
 from sqlalchemy.exc import SQLAlchemyError
 
 PAUSE_SECONDS: Final = 0.25
-PATIENCE_SECONDS: Final = 2.0
 TRUSTED_SECONDS: Final = 5.0
 """For so long after it was last read the counter is believed."""
 
@@ -20,7 +19,7 @@ class PolledGeneration:
     may be old then, until the database answers again.
 
     Args:
-        ask: reads the counter.
+        ask: reads the counter, or fails before long.
     """
 
     def __init__(self, ask: Callable[[], Awaitable[int]]) -> None:
@@ -31,8 +30,7 @@ class PolledGeneration:
 
     async def start(self) -> None:
         """Read it once, and from then on again and again."""
-        asked_at = time.monotonic()
-        self.learn(await self._ask(), asked_at)
+        await self._learn()
         self._polling = asyncio.create_task(self._poll())
 
     async def aclose(self) -> None:
@@ -45,22 +43,21 @@ class PolledGeneration:
         """The counter; None while it is not known."""
         return None if time.monotonic() - self._asked_at > TRUSTED_SECONDS else self._value
 
-    def learn(self, value: int, asked_at: float) -> None:
-        """Take an answer, unless a later question has been answered already.
+    def raised(self, value: int) -> None:
+        """This process has just raised the counter: what was asked before is answered too late."""
+        if value > self._value:
+            self._value, self._asked_at = value, time.monotonic()
 
-        Args:
-            value: the counter.
-            asked_at: monotonic seconds of a moment at which the answer was not yet given, or was still true.
-        """
+    async def _learn(self) -> None:
+        asked_at = time.monotonic()
+        value = await self._ask()
         if asked_at >= self._asked_at:
             self._value, self._asked_at = value, asked_at
 
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(PAUSE_SECONDS)
-            asked_at = time.monotonic()
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    self.learn(await self._ask(), asked_at)
+                await self._learn()
             except (SQLAlchemyError, OSError):
                 continue  # `now` tells how long it has not been answered

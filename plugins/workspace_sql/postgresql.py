@@ -1,8 +1,8 @@
 """A PostgreSQL database, shared by the processes of many machines."""
 
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import math
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -11,31 +11,37 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from plugins.workspace_sql.database import Database, reason_of
+from plugins.workspace_sql.patience import within
 from plugins.workspace_sql.polled import PolledGeneration
 from plugins.workspace_sql.settings import PostgresSettings
 from plugins.workspace_sql.tables import GENERATION
 from plugins.workspace_sql.tickets import place_of
+from plugins.workspace_sql.turns import Name, Turns, places_of
 from service_core.plugin import Busy, StartupError
 
-_WRITERS: Final = 0x746F756368706F69
-"""The advisory lock of whoever writes: the first letters of the house as a number, larger than any ticket's."""
 _COUNTED: Final = sa.select(GENERATION.c.value)
 _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Final[dict[str, Any]] = {"isolation_level": "READ COMMITTED"}
 _UNUSED_SECONDS: Final = 30
 _UNHEARD_SECONDS: Final = 10
-_CONNECT_SECONDS: Final = 5
+_WATCH_SECONDS: Final = 2
+_ALIVE: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""A machine that is gone is noticed within a minute, also by who asks nothing and gives it all time."""
 
 
 class PostgresDatabase(Database):
     """The database of a deployment on several machines.
 
-    A write takes an advisory lock before its first statement, so it reads what the writers before
-    it have committed. The lock ends with the transaction, and the transaction with its connection;
-    the server ends one that stands idle for 30 seconds.
+    A write takes an advisory lock for each of its names before its first statement, so it reads what
+    those before it have committed. The locks end with the transaction, and the transaction with its
+    connection; the server ends one that stands idle for 30 seconds.
+
+    Whatever waits for the server, or for a turn, ends after ``timeout_seconds``: a server that hangs
+    is as one that is away. A commit it had already been sent may still come about, and until it has the
+    locks are held, so a retry of the same request meets either the locks or the kept answer.
 
     Args:
-        settings: the server, the database and how long to wait for a write.
+        settings: the server, the database and how long to wait.
 
     Raises:
         StartupError: the driver is not installed.
@@ -48,6 +54,7 @@ class PostgresDatabase(Database):
             )
         super().__init__()
         self._settings = settings
+        self._turns = Turns()
         self._watcher: AsyncEngine | None = None
         self._generation = PolledGeneration(self._ask)
 
@@ -59,8 +66,9 @@ class PostgresDatabase(Database):
         """
         engine = _engine(self._settings, 1)
         try:
-            async with engine.connect() as connection:
-                await connection.execute(sa.select(1))
+            with within(self._settings.timeout_seconds):
+                async with engine.connect() as connection:
+                    await connection.execute(sa.select(1))
         except (OSError, SQLAlchemyError) as fault:
             raise StartupError(self._complaint(reason_of(fault))) from None
         finally:
@@ -79,18 +87,33 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        async with self._connected().connect() as plain:
-            yield await plain.execution_options(**_READING)
+        with self._hurrying():
+            async with self._connected().connect() as plain:
+                yield await plain.execution_options(**_READING)
 
     @asynccontextmanager
-    async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
-        async with self._transaction(**_WRITING) as connection:
-            if ticket is not None and not await connection.scalar(_try(ticket)):
-                raise Busy
-            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS)))
-            yield connection
-            value = (await connection.execute(_COUNTED)).scalar_one()  # under the lock it stays so
-        self._generation.learn(value, time.monotonic())
+    async def _write(
+        self, names: Sequence[Name], ticket: str | None = None, *, unhurried: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
+        places = places_of(names)
+        with self._hurrying(unhurried=unhurried):
+            async with self._turns.take(places), self._transaction(**_WRITING) as connection:
+                if unhurried:
+                    await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+                if ticket is not None and not await connection.scalar(_try(ticket)):
+                    raise Busy
+                if places:
+                    await connection.execute(_have(places))
+                yield connection
+
+    def _told(self, generation: int | None) -> None:
+        if generation is not None:
+            self._generation.raised(generation)
+
+    @contextmanager
+    def _hurrying(self, *, unhurried: bool = False) -> Iterator[None]:
+        with within(None if unhurried else self._settings.timeout_seconds):
+            yield
 
     async def _open(self) -> None:
         self._engine = _engine(self._settings, self._settings.connections)
@@ -101,9 +124,10 @@ class PostgresDatabase(Database):
 
     async def _ask(self) -> int:
         assert self._watcher is not None, "start() comes first"
-        async with self._watcher.connect() as connection:
-            value: int = (await connection.execute(_COUNTED)).scalar_one()
-            return value
+        with within(_WATCH_SECONDS):
+            async with self._watcher.connect() as connection:
+                value: int = (await connection.execute(_COUNTED)).scalar_one()
+                return value
 
     def _complaint(self, reason: str) -> str:
         return (
@@ -117,16 +141,25 @@ def _try(ticket: str) -> sa.Select[tuple[bool]]:
     return sa.select(sa.func.pg_try_advisory_xact_lock(place_of(ticket)))
 
 
+def _have(places: Sequence[int]) -> sa.Select[Any]:
+    """Locks, one after the other in the order they stand in."""
+    return sa.select(*(sa.func.pg_advisory_xact_lock(place) for place in places))
+
+
 def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngine:
     """An engine of at most ``size`` connections; one that a restart of the server cut is replaced unseen."""
+    from plugins.workspace_sql.bounded import connect  # noqa: PLC0415 - needs the driver
+
     rules = {
-        "lock_timeout": int(settings.busy_seconds * 1000),
+        "statement_timeout": int(settings.timeout_seconds * 1000),
         "idle_in_transaction_session_timeout": _UNUSED_SECONDS * 1000,
         "timezone": "UTC",
     }
     arguments = {
+        "async_creator_fn": connect,
         "application_name": "touchpoint",
-        "connect_timeout": _CONNECT_SECONDS,
+        "connect_timeout": math.ceil(settings.timeout_seconds),
+        **_ALIVE,
         "tcp_user_timeout": _UNHEARD_SECONDS * 1000,
         "options": " ".join(f"-c {name}={value}" for name, value in rules.items()),
         "sslmode": settings.sslmode,
@@ -140,7 +173,7 @@ def _engine(settings: PostgresSettings, size: int, **options: Any) -> AsyncEngin
         address,
         pool_size=size,
         max_overflow=0,
-        pool_timeout=settings.busy_seconds,
+        pool_timeout=settings.timeout_seconds,
         pool_pre_ping=True,
         connect_args=arguments,
         **options,

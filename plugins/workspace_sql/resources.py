@@ -34,8 +34,8 @@ class SqlUnits:
 
     @asynccontextmanager
     async def begin(self, workspace_id: UUID, ticket: str | None = None) -> AsyncIterator[Transaction]:
-        """A transaction that holds the write lock from its start."""
-        async with self._database.write(ticket) as connection:
+        """A transaction that has the workspace to itself, from its start."""
+        async with self._database.write(workspace_id, ticket=ticket) as connection:
             yield _transaction(connection, workspace_id)
 
 
@@ -183,7 +183,9 @@ class _Replays:
         return found
 
     async def keep(self, ticket: str, answer: Mapping[str, Any], now: datetime, until: datetime) -> None:
-        await self._connection.execute(sa.delete(REPLAYS).where(REPLAYS.c.expires_at <= now))
+        over = sa.select(REPLAYS.c.ticket).where(REPLAYS.c.expires_at <= now)
+        free = over.with_for_update(skip_locked=True)  # another transaction may be at the same ones
+        await self._connection.execute(sa.delete(REPLAYS).where(REPLAYS.c.ticket.in_(free)))
         row = {
             "ticket": ticket,
             "workspace_id": self._workspace_id,

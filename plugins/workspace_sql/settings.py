@@ -9,14 +9,12 @@ from pydantic import Field, model_validator
 from service_core.plugin import AdapterSettings
 
 
-class _Waiting(AdapterSettings):
+class SqliteSettings(AdapterSettings):
+    """Settings of the SQLite file."""
+
     busy_seconds: float = Field(
         10, gt=0, le=60, description="How long a write waits for the write of another process."
     )
-
-
-class SqliteSettings(_Waiting):
-    """Settings of the SQLite file."""
 
     @property
     def file(self) -> Path:
@@ -31,9 +29,15 @@ class SqliteSettings(_Waiting):
         return self
 
 
-class PostgresSettings(_Waiting):
+class PostgresSettings(AdapterSettings):
     """Settings of the PostgreSQL database; without a password, that of ``~/.pgpass`` or ``PGPASSWORD``."""
 
+    timeout_seconds: float = Field(
+        4,
+        gt=0,
+        le=60,
+        description="How long a read or a change may take, with all it waits for, before it counts as unknown.",
+    )
     connections: int = Field(
         10, ge=2, le=200, description="Connections of one process, beside one that watches for changes."
     )

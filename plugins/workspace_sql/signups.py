@@ -58,14 +58,14 @@ class SqlSignups:
     async def cancel(self, signup_id: UUID) -> bool:
         """Move a pending signup to ``canceled``."""
         pending = _C.id == signup_id, _C.status == SignupStatus.PENDING.value
-        async with self._database.write() as connection:
+        async with self._database.write(signup_id) as connection:
             update = sa.update(SIGNUPS).where(*pending).values(status=SignupStatus.CANCELED.value)
             return (await connection.execute(update)).rowcount == 1
 
     async def settle(self, signup_id: UUID, founding: Founding) -> Account | None:
         """Move a signup to ``paid``, with everything it brings about."""
         workspace, now = founding.workspace, founding.paid_at
-        async with self._database.write() as connection:
+        async with self._database.write(signup_id, founding.account.email) as connection:
             row = (
                 (await connection.execute(sa.select(SIGNUPS).where(_C.id == signup_id, _UNPAID)))
                 .mappings()
@@ -87,7 +87,7 @@ class SqlSignups:
             await connection.execute(
                 sa.update(KEY_REQUESTS).where(KEY_REQUESTS.c.id == row["key_request_id"]).values(ready)
             )
-            await advance(connection)
+            advance(connection)
             return account
 
     async def _change(self, signup_id: UUID, **columns: str) -> None:

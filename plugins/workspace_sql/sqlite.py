@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, probe
 from plugins.workspace_sql.settings import SqliteSettings
 from plugins.workspace_sql.tickets import FileTickets
+from plugins.workspace_sql.turns import Name
 from service_core.plugin import StartupError
 
 
@@ -24,7 +25,7 @@ class SqliteDatabase(Database):
 
     A write begins with ``BEGIN IMMEDIATE``, which takes the write lock. Left to itself the driver
     begins late, and of two read-then-write transactions one is lost without an error. Other
-    processes wait up to ``busy_seconds``.
+    processes wait up to ``busy_seconds``, whatever they are about to write: a file has one writer.
 
     Args:
         settings: the file and how long to wait for it.
@@ -33,6 +34,7 @@ class SqliteDatabase(Database):
     def __init__(self, settings: SqliteSettings) -> None:
         super().__init__()
         self._settings = settings
+        self._writing = asyncio.Lock()
         self._generation: Generation | None = None
         self._glancing: Engine | None = None
         self._working: Engine | None = None
@@ -73,11 +75,19 @@ class SqliteDatabase(Database):
             return connection.execute(query, values).mappings().first()
 
     @asynccontextmanager
-    async def _write(self, ticket: str | None) -> AsyncIterator[AsyncConnection]:
+    async def _write(
+        self,
+        names: Sequence[Name],  # noqa: ARG002 - a file has one writer
+        ticket: str | None = None,
+        *,
+        unhurried: bool = False,  # noqa: ARG002 - a file does not hang
+    ) -> AsyncIterator[AsyncConnection]:
         assert self._tickets is not None, "start() comes first"
         with self._tickets.hold(ticket):
-            async with self._transaction(writes=True) as connection:
+            async with self._writing, self._transaction(writes=True) as connection:
                 yield connection
+
+    def _told(self, generation: int | None) -> None:  # noqa: ARG002 - it is read, and in no time
         if self._generation is not None:
             self._generation.look_again()
 
