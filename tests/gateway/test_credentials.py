@@ -21,9 +21,10 @@ from service_core.access.signup.settle import Cashier
 from service_core.access.signup.welcome import Welcome
 from service_core.access.windows import FixedWindows
 from service_core.gateway.exchange import Request
-from service_core.kernel.ids import digest, new_access_token, new_agent_token, new_id
+from service_core.kernel.ids import digest, new_agent_token, new_id
 from service_core.kernel.operations import Scope
 from service_core.kernel.settings import Settings
+from service_core.testing.programs import let_in
 
 CHALLENGE = 'Bearer realm="Service Read API"'
 
@@ -63,10 +64,7 @@ class World:
     async def token(self, role=Role.OWNER, scopes=frozenset(Scope), account=None, minutes=15):
         account = account or await self.person(role)
         grant = Grant(new_id(), account.id, "client", "Bot", self.workspace.id, scopes, self.now)
-        await self.store.save_grant(grant)
-        token = new_access_token()
-        await self.store.save_access_token(digest(token), grant.id, self.now + timedelta(minutes=minutes))
-        return token
+        return await let_in(self.store, grant, self.now, lasts=timedelta(minutes=minutes))
 
     async def ask(self, method, path, token=None, body=None, **headers):
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -308,9 +306,7 @@ async def test_a_changed_role_narrows_and_a_removal_ends_a_grant_at_once(world):
 async def test_an_ended_grant_stays_ended(world):
     token = await world.token()
     (grant,) = await world.store.grants(world.workspace.id)
-    ended = Grant(*(getattr(grant, name) for name in grant.__slots__[:-1]), world.now)
-    await world.store.save_grant(ended)
-    await world.store.save_grant(grant)
+    await world.store.end_grant(grant.id, world.now)
     assert (await world.exchange(token)).status == 401
     assert await world.store.grants(world.workspace.id) == []
 

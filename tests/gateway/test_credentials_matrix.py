@@ -17,9 +17,10 @@ from service_core.access.model import Grant
 from service_core.access.roles import Role
 from service_core.access.windows import FixedWindows
 from service_core.gateway.exchange import Request
-from service_core.kernel.ids import digest, new_access_token, new_id
+from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope, Surface
 from service_core.kernel.settings import Settings
+from service_core.testing.programs import let_in
 
 PUBLIC, SIGNUP, POLL, FILE, EXCHANGE, WRITE_KEY, ANY_KEY = (
     "public", "signup", "poll", "file", "exchange", "write key", "any key",
@@ -191,10 +192,7 @@ class World:
         await store.save_account(account)
         await store.save_member(Member(workspace.id, account.id, role, now))
         grant = Grant(new_id(), account.id, "client", "Bot", workspace.id, frozenset(Scope), now)
-        await store.save_grant(grant)
-        token = new_access_token()
-        await store.save_access_token(digest(token), grant.id, now + timedelta(days=1))
-        return token
+        return await let_in(store, grant, now, lasts=timedelta(days=1))
 
     async def ask(self, method, path, *, kind="nothing", body=b"", headers=None):
         self.clock.now += timedelta(minutes=1)

@@ -15,6 +15,7 @@ from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.testing.programs import let_in
 from tests.web.house import CONTRAST, IN_BROWSER
 from tests.web.payloads import LONG_NAMES, PAYLOADS
 from tests.web.stage import PASSWORD
@@ -56,7 +57,7 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
         grant = Grant(
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
-        await store.save_grant(grant)
+        await let_in(store, grant, system_clock())
     async with house.watched() as look:
         for section in ("keys", "members", "connections"):
             await look(f"{house.settings}/{section}", PAYLOADS)

@@ -11,14 +11,8 @@ from service_core.access.oauth.model import AccessToken, Client, Issued, Ticket
 class Grants(Protocol):
     """Grants and access tokens by digest: what whoever answers a request reads."""
 
-    async def save_grant(self, grant: Grant) -> None:
-        """Add a grant, or replace the one with its id; an ended one stays ended."""
-
     async def grants(self, workspace_id: UUID) -> list[Grant]:
         """Grants of a workspace that have not ended, oldest first."""
-
-    async def save_access_token(self, digest: str, grant_id: UUID, expires_at: datetime) -> None:
-        """Keep a new access token of a grant, and drop those that have expired when it is made."""
 
     async def access_token(self, digest: str) -> AccessToken | None:
         """What a token stands for, expired or not; None when unknown, or its grant has ended."""

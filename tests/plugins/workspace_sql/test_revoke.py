@@ -4,15 +4,15 @@ import asyncio
 import json
 import sys
 import time
-from datetime import timedelta
 
 from service_core.access.keys import regenerate
 from service_core.access.members.model import Account, Member
 from service_core.access.model import CredentialKind, Grant
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
-from service_core.kernel.ids import digest, new_access_token, new_id
+from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.testing.programs import let_in
 
 PROCESSES = 4
 GRACE_SECONDS = 1.0
@@ -73,10 +73,7 @@ async def token_of(directory, workspace, role, email):
     await directory.save_account(account)
     await directory.save_member(Member(workspace.id, account.id, role, now))
     grant = Grant(new_id(), account.id, "client", "Program", workspace.id, frozenset({Scope.READ}), now, None)
-    await directory.save_grant(grant)
-    token = new_access_token()
-    await directory.save_access_token(digest(token), grant.id, now + timedelta(minutes=15))
-    return token, account, grant
+    return await let_in(directory, grant, now), account, grant
 
 
 async def test_of_four_processes_none_accepts_what_was_revoked_a_second_ago(
