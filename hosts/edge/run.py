@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from hosts.composition.ports import Ports, running
 from hosts.edge.app import ClientOf, LinkDoor
@@ -10,6 +11,7 @@ from hosts.edge.associations import associations
 from hosts.edge.recording import Recorder
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.clicks import Witness
+from service_core.workspace.links.domains.resource import is_link_host
 from service_core.workspace.links.edge import LinkTable, SharedMap
 from service_core.workspace.links.resource import domain_of
 
@@ -33,6 +35,7 @@ async def link_door(settings: Settings, ports: Ports, client: ClientOf) -> Async
         try:
             yield LinkDoor(
                 host=domain.host,
+                claimed=partial(is_link_host, ports.workspace),
                 routes=SharedMap(LinkTable(ports.workspace), ports.edge),
                 witness=Witness(ports.devices, ports.geo),
                 recorder=recorder,

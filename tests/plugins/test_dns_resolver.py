@@ -1,0 +1,108 @@
+"""Text records over the wire: a name server on the loopback, and one that is not there."""
+
+import asyncio
+import socket
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+
+from hosts.composition.compose import installed
+from service_core.kernel.errors import StartupError
+from service_core.plugin import RecordsDown
+from service_core.testing.dns import NAME, TextRecordsConformance, WrittenRecords
+
+
+def opened(url, folder):
+    return installed().open("dns", url, folder=folder)
+
+
+class NameServer(asyncio.DatagramProtocol):
+    """Answers questions for TXT records from a book; with a code, every question is answered by it."""
+
+    def __init__(self, book, code=None):
+        self.book, self.code = book, code
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def datagram_received(self, data, addr):
+        asked = dns.message.from_wire(data)
+        answer = dns.message.make_response(asked, recursion_available=True)
+        name = asked.question[0].name
+        texts = self.book.get(name.to_text(omit_final_dot=True))
+        if self.code is not None or texts is None:
+            answer.set_rcode(dns.rcode.NXDOMAIN if self.code is None else self.code)
+        elif texts:
+            answer.answer = [dns.rrset.from_text(name, 60, "IN", "TXT", *map(_quoted, texts))]
+        self.transport.sendto(answer.to_wire(), addr)
+
+
+def _quoted(text):
+    return " ".join(f'"{text[at : at + 255]}"' for at in range(0, len(text), 255))
+
+
+async def serving(book, code=None):
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(
+        lambda: NameServer(book, code), local_addr=("127.0.0.1", 0)
+    )
+    return transport
+
+
+class TestResolver(TextRecordsConformance):
+    @pytest.fixture
+    def book(self):
+        return {}
+
+    @pytest.fixture
+    async def records(self, book, tmp_path):
+        server = await serving(book)
+        host, port = server.get_extra_info("sockname")
+        yield opened(f"dns://{host}:{port}", tmp_path)
+        server.close()
+
+    @pytest.fixture
+    def unanswered(self, tmp_path):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            port = silent.getsockname()[1]
+            yield opened(f"dns://127.0.0.1:{port}?patience_seconds=0.2", tmp_path)
+
+    async def test_a_name_with_records_of_other_types_says_nothing(self, records, book):
+        book[NAME] = []
+        assert list(await records.texts(NAME)) == []
+
+    @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
+    async def test_a_server_that_refuses_has_not_answered(self, tmp_path, code):
+        server = await serving({}, code)
+        host, port = server.get_extra_info("sockname")
+        with pytest.raises(RecordsDown):
+            await opened(f"dns://{host}:{port}?patience_seconds=0.5", tmp_path).texts(NAME)
+        server.close()
+
+
+class TestWrittenRecords(TextRecordsConformance):
+    @pytest.fixture
+    def book(self):
+        return {}
+
+    @pytest.fixture
+    def records(self, book):
+        return WrittenRecords(book)
+
+    @pytest.fixture
+    def unanswered(self):
+        return WrittenRecords(down=True)
+
+
+@pytest.mark.parametrize("url", ["dns://resolver.example", "dns://127.0.0.1?patience_seconds=0"])
+def test_a_url_that_names_no_server_stops_the_start(tmp_path, url):
+    with pytest.raises(StartupError, match="dns"):
+        opened(url, tmp_path)
+
+
+def test_without_a_host_the_machine_is_asked(tmp_path):
+    assert opened("dns://", tmp_path)
