@@ -33,8 +33,8 @@ class Followed:
 class Edge:
     """Requests to a link host; each is a connection of its own."""
 
-    def __init__(self, office, address):
-        self.office = office
+    def __init__(self, office, address, door=None):
+        self.office, self.door = office, door
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
 
@@ -78,7 +78,7 @@ async def edge_of(folder, server="hypercorn", **sections):
         listener, stop = bind("127.0.0.1:0"), asyncio.Event()
         address = address_of(listener)
         serving = asyncio.create_task(serve(edge_app(door), listener, server, stop))
-        yield Edge(office, address)
+        yield Edge(office, address, door)
         stop.set()
         await serving
 

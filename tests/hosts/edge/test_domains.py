@@ -1,0 +1,155 @@
+"""Redirects on link domains of workspaces' own (contract 1, 11.6), beside the shared one."""
+
+import asyncio
+
+import pytest
+
+from hosts.edge.app import KNOWN, edge_app
+from hosts.serving import address_of, bind, serve
+from tests.hosts.edge.conftest import IPHONE, Edge, edge_of
+from tests.workspace.domains import Registrar
+
+OWN, OTHER = "go.shop.example", "go.other.example"
+
+
+class Domains:
+    """Three domains with a link ``spring`` each, and one that somebody only claims."""
+
+    def __init__(self, edge):
+        self.edge, self.shop = edge, Registrar(edge.office)
+        self.other = Registrar(edge.office, "other", self.shop.dns)
+
+    async def open(self):
+        office = self.edge.office
+        self.made = {
+            "go.example.com": await self.link(office, "shop", slug="spring"),
+            OWN: await self.link(office, "shop", slug="spring", domain_id=await self.shop.own(OWN)),
+            OTHER: await self.link(office, "other", slug="spring", domain_id=await self.other.own(OTHER)),
+        }
+        await self.shop.claim("new.shop.example")
+        return self
+
+    async def link(self, office, key, **fields):
+        wanted = {"name": "Reel", "destination_url": "https://example.com/a", **fields}
+        made = await office.ask("POST", "/links", {"link": wanted}, key=key)
+        assert made.status == 200, made.json
+        return made.json["data"]
+
+
+@pytest.fixture
+async def domains(edge):
+    return await Domains(edge).open()
+
+
+async def test_every_domain_follows_its_own_slugs(edge, domains):
+    for host, link in domains.made.items():
+        answer = await edge.follow("/spring", host=host)
+        assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
+    assert (await edge.follow("/spring", host=f"{OWN.upper()}.:8443")).status == 302
+    await domains.link(edge.office, "shop", slug="summer")
+    assert (await edge.follow("/summer")).status == 302
+    for host, path in (
+        (OWN, "/summer"),
+        (OWN, "/"),
+        (OWN, "/track"),
+        ("new.shop.example", "/spring"),
+        ("[::1]", "/spring"),
+    ):
+        assert (await edge.follow(path, host=host)).status == 404, (host, path)
+
+
+async def test_a_change_holds_from_the_next_click_on(edge, domains):
+    link = domains.made[OWN]
+    patch = {"link": {"destination_url": "https://example.com/b"}}
+    await edge.office.ask("PATCH", f"/links/{link['id']}", patch)
+    assert (await edge.follow("/spring", host=OWN)).location.startswith("https://example.com/b?")
+    gone = (await edge.office.ask("DELETE", f"/links/{link['id']}")).json["audit_id"]
+    assert (await edge.follow("/spring", host=OWN)).status == 404
+    assert (await edge.follow("/spring")).status == 302
+    assert (await edge.office.ask("POST", f"/audit/{gone}/undo")).status == 200
+    assert (await edge.follow("/spring", host=OWN)).status == 302
+
+
+async def test_a_domain_that_moves_takes_no_link_along(edge, domains):
+    await edge.office.ask("DELETE", f"/links/{domains.made[OWN]['id']}")
+    await domains.shop.remove(OWN)
+    domain = await domains.other.own(OWN)
+    assert (await edge.follow("/spring", host=OWN)).status == 404
+    link = await domains.link(edge.office, "other", slug="spring", domain_id=domain)
+    answer = await edge.follow("/spring", host=OWN)
+    assert answer.location == f"https://example.com/a?lyr={link['tracking_identifier']}"
+
+
+async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, domains):
+    for agent in (IPHONE, None):
+        await edge.follow("/spring", host=OWN, agent=agent)
+    await edge.follow("/spring")
+    await edge.counts(2, 2, domains.made[OWN]["id"])
+    await edge.counts(1, 1, domains.made["go.example.com"]["id"])
+
+
+async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains, monkeypatch):
+    store, asked = edge.office.service.ports.workspace, []
+    find = store.holder
+
+    async def counted(model, key):
+        asked.append(model.resource_type)
+        return await find(model, key)
+
+    monkeypatch.setattr(store, "holder", counted)
+    for host in domains.made:
+        assert (await edge.follow("/spring", host=host)).status == 302
+    assert asked == ["tracking_link"] * 3
+
+
+async def test_a_proxy_learns_which_hosts_may_have_a_certificate(edge, domains):
+    for host in (*domains.made, OWN.upper()):
+        assert (await edge.follow(f"{KNOWN}?domain={host}", host="10.0.0.7:8082")).status == 200
+    for host in ("new.shop.example", "evil.example", "", "a%00b", "%ff", "x" * 300):
+        assert (await edge.follow(f"{KNOWN}?domain={host}", host="10.0.0.7:8082")).status == 404
+    assert (await edge.follow(KNOWN, host=OWN)).status == 404
+
+
+async def test_apps_belong_to_the_domain_of_the_deployment(tmp_path):
+    apps = {"domain": "go.example.com", "ios_apps": ["ABCDE12345.com.example.app"]}
+    async with edge_of(tmp_path, links=apps) as edge:
+        await Domains(edge).open()
+        path = "/.well-known/apple-app-site-association"
+        assert (await edge.follow(path)).status == 200
+        assert (await edge.follow(path, host=OWN)).status == 404
+
+
+async def test_beside_other_routes_a_domain_has_its_links_and_the_rest_is_as_it_was(tmp_path):
+    async def others(scope, _, send):
+        await send({"type": "http.response.start", "status": 418, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with edge_of(tmp_path) as edge:
+        await Domains(edge).open()
+        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
+        mounted = Edge(edge.office, address_of(listener))
+        serving = asyncio.create_task(serve(edge_app(edge.door, others), listener, "hypercorn", stop))
+        answers = {
+            (host, path, method): (await mounted.follow(path, host=host, method=method)).status
+            for host in (OWN, "new.shop.example", "ingest.example")
+            for path, method in (("/spring", "GET"), ("/other", "GET"), ("/", "HEAD"), ("/track", "GET"), ("/x", "POST"))
+        }  # fmt: skip
+        asking = await mounted.follow(f"{KNOWN}?domain={OWN}", host="ingest.example")
+        stop.set()
+        await serving
+    assert list(answers.values()) == [302, 404, 404, 418, 418, *[418] * 10]
+    assert asking.status == 200
+
+
+async def test_machines_that_share_a_memory_follow_every_domain(tmp_path, redis_url):
+    links = {"domain": "go.example.com", "edge": f"{redis_url}/0?patience_seconds=5&prefix={tmp_path.name}"}
+    async with edge_of(tmp_path, links=links) as edge:
+        assert (await edge.follow("/spring", host=OWN)).status == 404
+        domains = await Domains(edge).open()
+        assert (await edge.follow("/spring", host=OWN)).status == 302
+        patch = {"link": {"destination_url": "https://example.com/b"}}
+        await edge.office.ask("PATCH", f"/links/{domains.made[OWN]['id']}", patch)
+        assert (await edge.follow("/spring", host=OWN)).location.startswith("https://example.com/b?")
+        assert (await edge.follow("/spring")).location.startswith("https://example.com/a?")
+        await edge.office.ask("DELETE", f"/links/{domains.made[OWN]['id']}")
+        assert (await edge.follow("/spring", host=OWN)).status == 404
