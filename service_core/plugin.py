@@ -71,6 +71,7 @@ from service_core.changes.ports import Holders as Holders
 from service_core.changes.ports import Taken as Taken
 from service_core.changes.ports import Transaction as Transaction
 from service_core.changes.ports import Units as Units
+from service_core.changes.resource import EVERYTHING as EVERYTHING
 from service_core.changes.resource import Resource as Resource
 from service_core.delivery.exports.model import Export as Export
 from service_core.delivery.exports.model import Format as Format
@@ -229,6 +230,7 @@ from service_core.kernel.money import split as split
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Scope as Scope
 from service_core.kernel.operations import operation as operation
+from service_core.kernel.paging import Mark as Mark
 from service_core.kernel.ranges import Buckets as Buckets
 from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch

@@ -13,9 +13,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from plugins.workspace_sql.changes_tables import AUDIT, REPLAYS, RESOURCE_KEYS, RESOURCES
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.owners import SqlOwner
-from service_core.plugin import AuditEntry, AuditQuestion, Resource, Taken, Transaction
+from service_core.plugin import (
+    EVERYTHING,
+    AuditEntry,
+    AuditQuestion,
+    Mark,
+    Resource,
+    Taken,
+    Transaction,
+)
 
 _Record = TypeVar("_Record", bound=Resource)
+
+_PLACE: Final = RESOURCES.c.created_at, RESOURCES.c.id
+"""Where a record stands in a list."""
 
 _MARKS: Final = {"undoable", "undone_by", "undone_at"}
 """Fields of an entry that are told by columns of their own."""
@@ -60,7 +71,24 @@ class _Resources:
         return {record.id: record for record in records}
 
     async def every(self, model: type[_Record]) -> list[_Record]:
-        query = self._live(model).order_by(RESOURCES.c.created_at.desc(), RESOURCES.c.id.desc())
+        return await self._found(model, self._newest(model))
+
+    async def page(
+        self,
+        model: type[_Record],
+        limit: int,
+        *,
+        after: Mark | None = None,
+        matching: Mapping[str, str] = EVERYTHING,
+    ) -> list[_Record]:
+        query = self._newest(model).limit(limit)
+        if after is not None:
+            mark = sa.tuple_(after.made_at, after.id, types=[column.type for column in _PLACE])
+            query = query.where(sa.tuple_(*_PLACE) < mark)
+        query = query.where(*(RESOURCES.c.state[name].as_string() == text for name, text in matching.items()))
+        return await self._found(model, query)
+
+    async def _found(self, model: type[_Record], query: sa.Select[tuple[Any]]) -> list[_Record]:
         return [model.model_validate(state) for state in (await self._connection.execute(query)).scalars()]
 
     async def save(self, record: Resource) -> None:
@@ -102,6 +130,9 @@ class _Resources:
 
     def _is(self, record: Resource) -> sa.ColumnElement[bool]:
         return sa.and_(RESOURCES.c.id == record.id, RESOURCES.c.workspace_id == self._workspace_id)
+
+    def _newest(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
+        return self._live(model).order_by(*(column.desc() for column in _PLACE))
 
     def _live(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
         return sa.select(RESOURCES.c.state).where(

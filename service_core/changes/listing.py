@@ -1,13 +1,13 @@
 """Lists that are paged by cursor, newest first (contract 2.9)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.changes.resource import R
-from service_core.kernel.paging import Cursor, binding, seal, unseal
+from service_core.changes.resource import EVERYTHING, R, Records, Resource
+from service_core.kernel.paging import Mark, binding, seal_mark, unseal_mark
 from service_core.kernel.params import Clamp, QueryModel
 
 
@@ -18,18 +18,44 @@ class ListQuery(QueryModel):
     cursor: str | None = Field(None, description="`next_cursor` of the page before.")
 
 
-def page_of(records: Sequence[R], query: ListQuery, who: Caller) -> tuple[list[R], str | None]:
-    """One page of records that are newest first, and the cursor that leads on.
+async def page_of(
+    records: Records,
+    model: type[R],
+    query: ListQuery,
+    who: Caller,
+    *,
+    matching: Mapping[str, str] = EVERYTHING,
+    fits: Callable[[R], bool] = lambda _: True,
+) -> tuple[list[R], str | None]:
+    """One page of the records of a type, newest first, and the cursor that leads on.
 
-    What is made while somebody walks stays out of the walk.
+    What is made while somebody walks stays out of the walk, and what is deleted shifts nothing.
+
+    Args:
+        records: of the caller's workspace.
+        model: the type.
+        query: how many, and where the page before ended.
+        who: who asks; a cursor is bound to the workspace and to the rest of the query.
+        matching: field of the state -> the text it holds.
+        fits: whether a record belongs to the list, where its fields alone do not tell.
 
     Raises:
         BadRequest: ``invalid_cursor``.
     """
     asked = query.model_dump(mode="json", exclude={"cursor"})
     bound = binding(who.workspace.id, type(query).__name__, asked)
-    start = unseal(query.cursor, bound) if query.cursor else Cursor(0, who.now)
-    known = [record for record in records if record.created_at <= start.asked_at]
-    end = start.offset + query.limit
-    following = Cursor(end, start.asked_at)
-    return known[start.offset : end], seal(following, bound) if len(known) > end else None
+    after = unseal_mark(query.cursor, bound) if query.cursor else None
+    found: list[R] = []
+    enough = query.limit + 1
+    while len(found) < enough:
+        some = await records.page(model, enough, after=after, matching=matching)
+        found += filter(fits, some)
+        if len(some) < enough:
+            break
+        after = _mark(some[-1])
+    page = found[: query.limit]
+    return page, seal_mark(_mark(page[-1]), bound) if len(found) > query.limit else None
+
+
+def _mark(record: Resource) -> Mark:
+    return Mark(record.created_at, record.id)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Protocol, TypeVar
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from service_core.changes.actor import Actor
 from service_core.kernel.errors import Conflict, Refusal
 from service_core.kernel.instants import wire
 from service_core.kernel.operations import Scope
+from service_core.kernel.paging import Mark
 
 State = Mapping[str, Any]
 """A record as JSON values."""
@@ -76,6 +78,9 @@ class Resource(BaseModel):
 
 R = TypeVar("R", bound=Resource)
 
+EVERYTHING: Final[Mapping[str, str]] = MappingProxyType({})
+"""Of a list without a filter."""
+
 
 class Records(Protocol):
     """Live records of one workspace, of every type, to look at."""
@@ -88,6 +93,23 @@ class Records(Protocol):
 
     async def every(self, model: type[R]) -> list[R]:
         """Every record of a type, newest first, ties by id."""
+
+    async def page(
+        self,
+        model: type[R],
+        limit: int,
+        *,
+        after: Mark | None = None,
+        matching: Mapping[str, str] = EVERYTHING,
+    ) -> list[R]:
+        """Some records of a type, in the order of `every`.
+
+        Args:
+            model: the type.
+            limit: at most so many.
+            after: the record before the first of them; it need not be there any more.
+            matching: field of the state -> the text it holds.
+        """
 
 
 def no_effects(prior: State | None, new: State | None) -> tuple[State, ...]:  # noqa: ARG001 - as `Kind.effects`

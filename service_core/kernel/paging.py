@@ -5,12 +5,14 @@ import binascii
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
 from service_core.kernel.errors import BadRequest
 
 _SEAL_BYTES: Final = 9
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,19 @@ class Cursor:
     asked_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The last row of a page of a list that is newest first; the next page starts after it.
+
+    Attributes:
+        made_at: when the row was made, in whole milliseconds.
+        id: of the row; rows of one instant are in its order.
+    """
+
+    made_at: datetime
+    id: UUID
+
+
 def binding(*parts: Any) -> bytes:
     """A digest of everything a cursor is bound to: the workspace and the request without its cursor."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
@@ -35,9 +50,12 @@ def binding(*parts: Any) -> bytes:
 
 def seal(cursor: Cursor, bound_to: bytes) -> str:
     """The opaque form. It holds no secret: the seal tells a damaged or borrowed cursor, not a forged one."""
-    at = int(cursor.asked_at.timestamp() * 1000)
-    payload = json.dumps({"o": cursor.offset, "t": at}, separators=(",", ":")).encode()
-    return _encoded(_seal(payload, bound_to) + payload)
+    return _sealed({"o": cursor.offset, "t": _milliseconds(cursor.asked_at)}, bound_to)
+
+
+def seal_mark(mark: Mark, bound_to: bytes) -> str:
+    """The opaque form of a mark, as of a cursor."""
+    return _sealed({"i": mark.id.hex, "t": _milliseconds(mark.made_at)}, bound_to)
 
 
 def unseal(token: str, bound_to: bytes) -> Cursor:
@@ -47,14 +65,48 @@ def unseal(token: str, bound_to: bytes) -> Cursor:
         BadRequest: ``invalid_cursor``, when it is damaged or belongs to another request.
     """
     try:
+        fields = _unsealed(token, bound_to)
+        return Cursor(fields["o"], _instant(fields["t"]))
+    except KeyError:  # of a release that paged this list in another way
+        raise _invalid() from None
+
+
+def unseal_mark(token: str, bound_to: bytes) -> Mark:
+    """Read a mark.
+
+    Raises:
+        BadRequest: ``invalid_cursor``, as of `unseal`.
+    """
+    try:
+        fields = _unsealed(token, bound_to)
+        return Mark(_instant(fields["t"]), UUID(fields["i"]))
+    except KeyError:
+        raise _invalid() from None
+
+
+def _sealed(fields: dict[str, Any], bound_to: bytes) -> str:
+    payload = json.dumps(fields, separators=(",", ":")).encode()
+    return _encoded(_seal(payload, bound_to) + payload)
+
+
+def _unsealed(token: str, bound_to: bytes) -> dict[str, Any]:
+    try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise _invalid() from None
     payload = raw[_SEAL_BYTES:]
     if raw[:_SEAL_BYTES] != _seal(payload, bound_to) or _encoded(raw) != token:
         raise _invalid()
-    fields = json.loads(payload)
-    return Cursor(fields["o"], datetime.fromtimestamp(fields["t"] / 1000, UTC))
+    fields: dict[str, Any] = json.loads(payload)
+    return fields
+
+
+def _milliseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _instant(milliseconds: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def _encoded(raw: bytes) -> str:

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from service_core.changes.entry import AuditEntry, AuditQuestion
 from service_core.changes.ports import Taken, Transaction
-from service_core.changes.resource import R, Resource
+from service_core.changes.resource import EVERYTHING, R, Resource
+from service_core.kernel.paging import Mark
 
 
 @dataclass
@@ -47,6 +48,22 @@ class _Resources:
             if workspace_id == self._workspace_id and isinstance(record, model)
         ]
         return sorted(found, key=lambda record: (record.created_at, record.id), reverse=True)
+
+    async def page(
+        self,
+        model: type[R],
+        limit: int,
+        *,
+        after: Mark | None = None,
+        matching: Mapping[str, str] = EVERYTHING,
+    ) -> list[R]:
+        found = [
+            record
+            for record in await self.every(model)
+            if (after is None or (record.created_at, record.id) < (after.made_at, after.id))
+            and matching.items() <= record.state.items()
+        ]
+        return found[:limit]
 
     async def save(self, record: Resource) -> None:
         for key in record.unique_keys():

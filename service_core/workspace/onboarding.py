@@ -157,7 +157,7 @@ async def _next_steps(who: Caller, seen: _Seen, known: Sequence[Connection], wri
     """What is not done yet, each step after those it depends on."""
     live = {connection.kind for connection in known if connection.is_live}
     async with writes.units.look(who.workspace.id) as unit:
-        rules, links = await unit.resources.every(Rule), await unit.resources.every(Link)
+        rules, links = await unit.resources.page(Rule, 1), await unit.resources.page(Link, 1)
     steps = (
         ("Install the tracking script or send a server event.", seen.tracking.first_event_seen_at),
         ("Identify your users.", seen.identified),

@@ -1,14 +1,15 @@
 """Cursors are opaque and bound to the request that produced them (contract 2.9)."""
 
 import base64
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.paging import Cursor, binding, seal, unseal
+from service_core.kernel.paging import Cursor, Mark, binding, seal, seal_mark, unseal, unseal_mark
 
 AT = datetime(2026, 7, 8, 15, 0, 0, 123000, tzinfo=UTC)
 HERE = binding("workspace", {"metrics": ["visitors"], "limit": 10})
@@ -22,6 +23,19 @@ def refused(token, bound_to=HERE):
 
 def test_a_cursor_comes_back_as_it_was():
     assert unseal(seal(Cursor(40, AT), HERE), HERE) == Cursor(40, AT)
+
+
+@given(milliseconds=st.integers(0, 4_102_444_800_000), id_=st.uuids())
+def test_a_mark_comes_back_to_the_millisecond(milliseconds, id_):
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    assert unseal_mark(seal_mark(Mark(instant, id_), HERE), HERE) == Mark(instant, id_)
+
+
+def test_a_cursor_of_another_form_is_refused():
+    assert refused(seal_mark(Mark(AT, UUID(int=1)), HERE))
+    with pytest.raises(BadRequest) as caught:
+        unseal_mark(seal(Cursor(40, AT), HERE), HERE)
+    assert caught.value.code == "invalid_cursor"
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class AnalysisPath(BaseModel):
 async def list_analyses(query: ListQuery, *, who: Caller, writes: Writes) -> AnalysisPage:
     """Analyses, newest first."""
     async with writes.units.look(who.workspace.id) as unit:
-        page, following = page_of(await unit.resources.every(Analysis), query, who)
+        page, following = await page_of(unit.resources, Analysis, query, who)
     return AnalysisPage(analyses=[_answer(one) for one in page], next_cursor=following)
 
 

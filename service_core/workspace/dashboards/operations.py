@@ -28,7 +28,7 @@ from service_core.workspace.dashboards.plan import create, reorder, update
 from service_core.workspace.dashboards.resource import reports_of, shown
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.model import Report, Reports, SavedRange
+from service_core.workspace.reports.model import Reports, SavedRange
 
 
 class ResolvedCard(Answer):
@@ -73,8 +73,8 @@ class DashboardPath(BaseModel):
 async def list_dashboards(query: ListQuery, *, who: Caller, writes: Writes) -> DashboardPage:
     """Dashboards, newest first, with their cards."""
     async with writes.units.look(who.workspace.id) as unit:
-        page, following = page_of(await unit.resources.every(Dashboard), query, who)
-        reports = {report.id: report for report in await unit.resources.every(Report)}
+        page, following = await page_of(unit.resources, Dashboard, query, who)
+        reports = await reports_of(unit.resources, *page)
     return DashboardPage(dashboards=[_answer(one, reports) for one in page], next_cursor=following)
 
 

@@ -21,9 +21,10 @@ def shown(state: State, reports: Reports) -> State:
     return {**state, "cards": cards, "deleted_at": None}
 
 
-async def reports_of(records: Records, dashboard: Dashboard) -> Reports:
-    """The live reports a dashboard lists."""
-    return await records.some(Report, [card.report_id for card in dashboard.layout.cards])
+async def reports_of(records: Records, *dashboards: Dashboard) -> Reports:
+    """The live reports that dashboards list."""
+    listed = {card.report_id for dashboard in dashboards for card in dashboard.layout.cards}
+    return await records.some(Report, listed)
 
 
 async def _resolving(records: Records, dashboard: Resource) -> Kind:

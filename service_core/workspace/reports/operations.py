@@ -47,9 +47,8 @@ class ReportPath(BaseModel):
 async def list_reports(query: ReportsQuery, *, who: Caller, writes: Writes) -> ReportPage:
     """Saved reports, newest first."""
     async with writes.units.look(who.workspace.id) as unit:
-        found = await unit.resources.every(Report)
-    wanted = [report for report in found if query.kind in (None, report.kind)]
-    page, following = page_of(wanted, query, who)
+        kind = {"kind": query.kind} if query.kind else {}
+        page, following = await page_of(unit.resources, Report, query, who, matching=kind)
     return ReportPage(reports=[_answer(report) for report in page], next_cursor=following)
 
 

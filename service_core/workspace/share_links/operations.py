@@ -65,10 +65,16 @@ async def list_share_links(
 ) -> ShareLinkList:
     """Share links with their views, newest first. No answer repeats an address."""
     async with writes.units.look(who.workspace.id) as unit:
-        every = [link.at(who.now) for link in await unit.resources.every(ShareLink)]
-    page, following = page_of([link for link in every if _fits(link, query)], query, who)
+        page, following = await page_of(
+            unit.resources,
+            ShareLink,
+            query,
+            who,
+            matching=_stored(query),
+            fits=lambda link: query.status in (None, link.at(who.now).status),
+        )
     views = await pages.views(who.workspace.id)
-    told = ({**shown(link.state), **_viewed(views.get(link.id))} for link in page)
+    told = ({**shown(link.at(who.now).state), **_viewed(views.get(link.id))} for link in page)
     return ShareLinkList(
         share_links=[ShareLinkAnswer.model_validate(one) for one in told], next_cursor=following
     )
@@ -117,13 +123,15 @@ async def revoke_share_link(
     return _with(reply, _viewed(views.get(path.shareLinkId)))
 
 
-def _fits(link: ShareLink, query: ShareLinkQuery) -> bool:
-    asked = (
-        (query.object_type, link.object_type),
-        (query.object_id, link.object_id),
-        (query.status, link.status),
-    )
-    return all(wanted is None or wanted == found for wanted, found in asked)
+def _stored(query: ShareLinkQuery) -> Mapping[str, str]:
+    """The filters as the records hold them; that a link has expired is not stored."""
+    active = None if query.status is None else Status.ACTIVE
+    asked = {
+        "object_type": query.object_type,
+        "object_id": query.object_id,
+        "status": Status.REVOKED if query.status is Status.REVOKED else active,
+    }
+    return {name: str(value) for name, value in asked.items() if value is not None}
 
 
 def _viewed(views: Views | None) -> State:
