@@ -84,6 +84,7 @@ class Child:
             sys.executable, "-m", module, *options, *given, "--with-parent",
             stdin=PIPE, stdout=PIPE,
             pass_fds=() if listener is None else (listener.fileno(),),
+            start_new_session=True,  # a key pressed in a terminal is for this process, which tells its children
             env={**os.environ, **(environment or {})},
         )  # fmt: skip
         assert process.stdout is not None

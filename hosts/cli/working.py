@@ -8,6 +8,6 @@ def worker(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
     For deployments whose `exports.jobs` names a queue. SIGTERM lets the job in hand end first.
     """
-    from hosts.worker.apart import run
+    from hosts.roles.working import run
 
     run(config)

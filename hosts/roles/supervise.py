@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from hosts import monitoring
 from hosts.children import Child, keep, say_ready
@@ -23,6 +24,9 @@ from hosts.serving import address_of, bind_together, stop_on_signals
 from hosts.serving import run as run_loop
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server
+
+_MODULES: Final[Mapping[Role, str]] = {Role.INGEST: "hosts.ingest", Role.WORKER: "hosts.worker.apart"}
+"""Roles that have a module of their own, which loads less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,9 @@ def posts(
     for role, number in processes.items():
         for listener in sockets.get(role, [None] * number):
             options = ("--config", str(file), *(chosen if listener else ()))
-            module = "hosts.ingest"
-            if role is not Role.INGEST:
-                module, options = "hosts.roles", (role, *options, "--processes", str(number))
+            module = _MODULES.get(role, "hosts.roles")
+            if role not in _MODULES:
+                options = (role, *options, "--processes", str(number))
             found.append(Post(f"The role {role}", module, options, listener, environment))
     return found
 

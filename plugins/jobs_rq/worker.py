@@ -35,7 +35,17 @@ class Spawner(SpawnWorker):
         assert self.execution is not None
         environment = {**os.environ, "RQ_WORKER_ID": self.name, "RQ_EXECUTION_ID": self.execution.id}
         command = [sys.executable, "-m", "plugins.jobs_rq.worker", self.key, job.id]
-        self._horse_pid = os.spawnve(os.P_NOWAIT, sys.executable, command, environment)  # noqa: S606 - our own
+        # Its output is not the worker's: whoever reads that waits for the end of the worker alone.
+        self._horse_pid = os.posix_spawn(
+            sys.executable,
+            command,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, 2, 1),
+            ],
+            setpgroup=0,
+        )
 
     def handle_exception(self, job: Job, *exc_info: Any) -> None:
         """Say which kind of fault ended a job; its message may hold a secret or a person's data."""
@@ -79,7 +89,6 @@ def horse(worker_key: str, job_id: str) -> None:
         sys.exit(1)
     job = Wake.fetch(job_id, connection=redis, serializer=worker.serializer)
     worker.execution = Execution.fetch(os.environ["RQ_EXECUTION_ID"], job_id, connection=redis)
-    os.setpgrp()
     worker.main_work_horse(job, Queue(job.origin, connection=redis, serializer=SERIALIZER, job_class=Wake))
 
 

@@ -84,9 +84,9 @@ def test_the_worker_itself_loads_no_data_frames():
 class Deployment:
     """A deployment whose exports are done by workers, seen from a process that serves it."""
 
-    def __init__(self, folder, redis_url):
+    def __init__(self, folder, redis_url, events_url):
         self.config = folder / "touchpoint.toml"
-        self.config.write_text(f'[storage]\nevents = "memory://"\n[exports]\njobs = "{redis_url}"\n')
+        self.config.write_text(f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}"\n')
         self.service = compose(load_settings(self.config), folder)
         self.key = ""
 
@@ -124,8 +124,8 @@ class Deployment:
 
 
 @pytest.fixture
-async def deployment(tmp_path, redis_server):
-    made = Deployment(tmp_path, redis_server.url)
+async def deployment(tmp_path, redis_server, postgres_url):
+    made = Deployment(tmp_path, redis_server.url, postgres_url)
     async with made.service:
         await made.open()
         yield made

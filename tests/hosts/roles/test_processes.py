@@ -127,7 +127,7 @@ def test_a_second_process_of_the_same_folder_does_not_consume(config):
 
 
 def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config):
-    config.write_text("")
+    config.write_text('[exports]\njobs = "redis://localhost:1"\n')
     with serve(config, "--role", "worker") as process:
         assert process.wait(timeout=20) == 2
         said = process.stderr.read().strip().splitlines()
