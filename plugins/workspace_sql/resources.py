@@ -70,8 +70,8 @@ class _Resources:
         records = [model.model_validate(state) for state in found.scalars()]
         return {record.id: record for record in records}
 
-    async def every(self, model: type[_Record]) -> list[_Record]:
-        return await self._found(model, self._newest(model))
+    async def every(self, model: type[_Record], *, matching: Mapping[str, str] = EVERYTHING) -> list[_Record]:
+        return await self._found(model, self._newest(model, matching))
 
     async def page(
         self,
@@ -81,11 +81,10 @@ class _Resources:
         after: Mark | None = None,
         matching: Mapping[str, str] = EVERYTHING,
     ) -> list[_Record]:
-        query = self._newest(model).limit(limit)
+        query = self._newest(model, matching).limit(limit)
         if after is not None:
             mark = sa.tuple_(after.made_at, after.id, types=[column.type for column in _PLACE])
             query = query.where(sa.tuple_(*_PLACE) < mark)
-        query = query.where(*(RESOURCES.c.state[name].as_string() == text for name, text in matching.items()))
         return await self._found(model, query)
 
     async def _found(self, model: type[_Record], query: sa.Select[tuple[Any]]) -> list[_Record]:
@@ -131,8 +130,9 @@ class _Resources:
     def _is(self, record: Resource) -> sa.ColumnElement[bool]:
         return sa.and_(RESOURCES.c.id == record.id, RESOURCES.c.workspace_id == self._workspace_id)
 
-    def _newest(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
-        return self._live(model).order_by(*(column.desc() for column in _PLACE))
+    def _newest(self, model: type[Resource], matching: Mapping[str, str]) -> sa.Select[tuple[Any]]:
+        fits = (RESOURCES.c.state[name].as_string() == text for name, text in matching.items())
+        return self._live(model).where(*fits).order_by(*(column.desc() for column in _PLACE))
 
     def _live(self, model: type[Resource]) -> sa.Select[tuple[Any]]:
         return sa.select(RESOURCES.c.state).where(

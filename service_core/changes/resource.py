@@ -91,8 +91,13 @@ class Records(Protocol):
     async def some(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
         """The records with these ids, by id; those that are not there, or not any more, are left out."""
 
-    async def every(self, model: type[R]) -> list[R]:
-        """Every record of a type, newest first, ties by id."""
+    async def every(self, model: type[R], *, matching: Mapping[str, str] = EVERYTHING) -> list[R]:
+        """Every record of a type that matches, newest first, ties by id.
+
+        Args:
+            model: the type.
+            matching: field of the state -> the text it holds.
+        """
 
     async def page(
         self,
@@ -108,7 +113,7 @@ class Records(Protocol):
             model: the type.
             limit: at most so many.
             after: the record before the first of them; it need not be there any more.
-            matching: field of the state -> the text it holds.
+            matching: as of `every`.
         """
 
 

@@ -41,11 +41,13 @@ class _Resources:
         found = {one: await self.get(model, one) for one in ids}
         return {one: record for one, record in found.items() if record is not None}
 
-    async def every(self, model: type[R]) -> list[R]:
+    async def every(self, model: type[R], *, matching: Mapping[str, str] = EVERYTHING) -> list[R]:
         found = [
             record
             for (workspace_id, _), record in self._state.live.items()
-            if workspace_id == self._workspace_id and isinstance(record, model)
+            if workspace_id == self._workspace_id
+            and isinstance(record, model)
+            and matching.items() <= record.state.items()
         ]
         return sorted(found, key=lambda record: (record.created_at, record.id), reverse=True)
 
@@ -59,9 +61,8 @@ class _Resources:
     ) -> list[R]:
         found = [
             record
-            for record in await self.every(model)
-            if (after is None or (record.created_at, record.id) < (after.made_at, after.id))
-            and matching.items() <= record.state.items()
+            for record in await self.every(model, matching=matching)
+            if after is None or (record.created_at, record.id) < (after.made_at, after.id)
         ]
         return found[:limit]
 

@@ -48,6 +48,8 @@ async def test_a_page_holds_the_records_that_match_and_fit(desk):
     assert await walk(desk, matching={"text": "odd"}) == odd
     assert await walk(desk, matching={"text": "neither"}) == []
     assert await walk(desk, matching={"text": "odd", "name": "3"}) == ["3"]
+    async with desk.writes.units.look(desk.who.workspace.id) as unit:
+        assert [note.name for note in await unit.resources.every(Note, matching={"text": "odd"})] == odd
     large = [name for name in odd if int(name) > 1]
     assert await walk(desk, 1, matching={"text": "odd"}, fits=lambda note: int(note.name) > 1) == large
 

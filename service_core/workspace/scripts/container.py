@@ -22,8 +22,8 @@ _TOLD: Final = {"id", "name", "type", "content", "trigger", "frequency", "condit
 async def container(units: Units, workspace_id: UUID) -> Mapping[str, Any]:
     """The container of a workspace: of every name the script that was approved last."""
     async with units.look(workspace_id) as unit:
-        proposals = await unit.resources.every(Proposal)
-    approved = [each for each in proposals if each.status is Standing.APPROVED and each.reviewed_at]
+        found = await unit.resources.every(Proposal, matching={"status": Standing.APPROVED.value})
+    approved = [each for each in found if each.reviewed_at]
     latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
     return {"scripts": [_shown(each) for each in latest.values()], "pixels": {}, "config": dict(_CONFIG)}
 

@@ -30,11 +30,8 @@ def propose(who: Caller, wanted: NewProposal) -> Plan:
 
     async def plan(unit: Transaction) -> Change:
         _check(wanted)
-        former = [
-            proposal
-            for proposal in await unit.resources.every(Proposal)
-            if proposal.name == wanted.name and proposal.status is Standing.PENDING
-        ]
+        same = {"name": wanted.name, "status": Standing.PENDING.value}
+        former = await unit.resources.every(Proposal, matching=same)
         proposal = _draft(who, wanted, former)
         ended = {
             "status": Standing.SUPERSEDED,
