@@ -23,6 +23,8 @@ from service_core.changes.write import Writes
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.workspace.links.domains.plan import claim
+from service_core.workspace.links.resource import domain_of
 from service_core.workspace.scripts.bodies import NewProposal
 from service_core.workspace.scripts.model import Condition
 from service_core.workspace.scripts.plan import propose
@@ -138,6 +140,13 @@ class House:
         reply = await self.service.part(Writes).run(who, propose(who, wanted), dry_run=False)
         return reply.answer.data["id"]
 
+    async def claimed(self):
+        """The page of link domains, with one more that waits for its proof."""
+        who = caller_of(self.ann, self.owner, self.founded.workspace, system_clock())
+        plan = claim(who, f"{'long-' * 8}{new_id().hex[-8:]}.example.com", domain_of(self.service.settings))
+        await self.service.part(Writes).run(who, plan, dry_run=False)
+        return f"{self.settings}/domains"
+
     async def everywhere(self):
         """Every page there is to look at."""
         return [
@@ -146,7 +155,7 @@ class House:
             f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
             f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts", f"{self.settings}/shared",
             f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",
-            *(f"{self.root}{link['path']}" for link in self.shared),
+            await self.claimed(), *(f"{self.root}{link['path']}" for link in self.shared),
         ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from service_core.access.roles import Role
 from service_core.access.windows import FixedWindows
 from service_core.extension import Adapter, hook, load
 from service_core.kernel.settings import Settings
+from service_core.testing.dns import WrittenRecords
 
 PASSWORD = "a good long password"
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -69,11 +70,12 @@ class HandLimiter:
 
 
 class Doubles:
-    """Mail that is kept, passwords that cost nothing, limits by the hand clock."""
+    """Mail that is kept, passwords that cost nothing, limits by the hand clock, a DNS to write into."""
 
     def __init__(self, clock):
         self.letterbox = Letterbox()
         self.limiter = HandLimiter(clock)
+        self.records = WrittenRecords()
 
     @hook
     def adapters(self):
@@ -81,6 +83,7 @@ class Doubles:
             Adapter(port="mail", scheme="kept", open=lambda _: self.letterbox),
             Adapter(port="passwords", scheme="plain", open=lambda _: PlainPasswords()),
             Adapter(port="limits", scheme="hand", open=lambda _: self.limiter),
+            Adapter(port="dns", scheme="written", open=lambda _: self.records),
         )
 
 
@@ -193,6 +196,7 @@ def built(folder, *, clock, settings=None):
         "mail": {"outbox": "kept://"},
         "accounts": {"passwords": "plain://"},
         "limits": {"store": "hand://"},
+        "links": {"domain": "go.example.com", "dns": "written://"},
     }
     registry = load([("builtin", builtin), ("doubles", doubles)])
     wanted = Settings.model_validate(stood_in | (settings or {}))

@@ -1,0 +1,115 @@
+"""Link domains of a workspace, cared for by people with the role for it."""
+
+import re
+
+import pytest
+
+from service_core.access.keys import mint_key
+from service_core.kernel.operations import Scope
+from service_core.workspace.links.domains.model import DomainClaim
+
+HOST = "go.shop.example"
+
+
+async def claims(deployment):
+    async with deployment.store.look(deployment.workspace.id) as unit:
+        return await unit.resources.every(DomainClaim)
+
+
+async def claimed(deployment, person):
+    page = f"{deployment.settings}/domains"
+    assert (await person.send(page, page, host=HOST)).location == f"{page}?done=claimed"
+    (found,) = await claims(deployment)
+    return page, found
+
+
+async def test_a_domain_is_added_proved_and_used(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, claim = await claimed(deployment, person)
+    shown = (await person.get(page)).text
+    assert "pending" in shown
+    name = re.search(r"_touchpoint\S+", shown)[0]
+    text = re.search(r"touchpoint-verification=\w+", shown)[0]
+    early = await person.send(page, f"{page}/{claim.id}", action="verify")
+    assert early.status == 422
+    assert f"{name} has no TXT record" in early.text
+    deployment.service.ports.dns.book[name] = ["v=spf1 -all", text]
+    assert (
+        await person.send(page, f"{page}/{claim.id}", action="verify")
+    ).location == f"{page}?done=verified"
+    shown = (await person.get(page)).text
+    assert re.search(r"verified\s+8 July 2026", shown)
+    assert str(claim.domain.id) in shown
+    assert text not in shown
+
+
+async def test_a_domain_with_links_is_not_removed_and_one_without_is(deployment):
+    person = await deployment.signed_in("bob", "admin")
+    page, claim = await claimed(deployment, person)
+    deployment.service.ports.dns.book[claim.record] = [claim.proof]
+    await person.send(page, f"{page}/{claim.id}", action="verify")
+    link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
+    minted = await mint_key(
+        deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
+    )
+    status, made = await deployment.api("POST", "/v1/links", minted.secret, {"link": link})
+    assert (status, made["data"]["url"][: len(HOST) + 8]) == (200, f"https://{HOST}")
+    refused = await person.send(page, f"{page}/{claim.id}", action="remove")
+    assert refused.status == 409
+    assert f"1 link stands on {HOST}. Delete them first" in refused.text
+    await deployment.api("DELETE", f"/v1/links/{made['data']['id']}", minted.secret)
+    assert (await person.send(page, f"{page}/{claim.id}", action="remove")).location == f"{page}?done=let-go"
+    assert await claims(deployment) == []
+    assert "bob@example.com" in (await person.get(f"{deployment.settings}/audit")).text
+
+
+@pytest.mark.parametrize(
+    ("host", "status", "said"),
+    [
+        ("https://go.shop.example/a", 422, "without https://"),
+        ("go.example.com", 409, "of the deployment"),
+        ("", 422, "no public host"),
+    ],
+)
+async def test_what_is_no_domain_to_add_is_said(deployment, host, status, said):
+    person = await deployment.signed_in("ann", "owner")
+    page = f"{deployment.settings}/domains"
+    answer = await person.send(page, page, host=host)
+    assert answer.status == status
+    assert said in answer.text
+    assert await claims(deployment) == []
+
+
+async def test_a_name_server_that_is_away_is_said(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, claim = await claimed(deployment, person)
+    deployment.service.ports.dns.down = True
+    answer = await person.send(page, f"{page}/{claim.id}", action="verify")
+    assert (answer.status, "does not answer" in answer.text) == (503, True)
+
+
+@pytest.mark.parametrize("role", ["member", "viewer"])
+async def test_others_do_not_come_near_the_domains(deployment, role):
+    person = await deployment.signed_in("cid", role)
+    csrf = await person.token("/app/workspaces")
+    page = f"{deployment.settings}/domains"
+    assert "/domains" not in (await person.get(f"{deployment.settings}/members")).body
+    assert (await person.get(page)).status == 403
+    assert (await person.post(page, {"csrf": csrf, "host": HOST})).status == 403
+    assert await claims(deployment) == []
+
+
+async def test_a_form_from_elsewhere_and_a_domain_of_elsewhere_change_nothing(deployment):
+    ann = await deployment.signed_in("ann", "owner")
+    page, claim = await claimed(deployment, ann)
+    assert (await ann.post(f"{page}/{claim.id}", {"action": "remove"})).status == 403
+    await deployment.enrol("eve", "owner", deployment.other)
+    eve = await deployment.person().sign_in("eve@example.com")
+    csrf, theirs = (
+        await eve.token("/app/workspaces"),
+        f"/app/w/{deployment.other.workspace.public_id}/domains",
+    )
+    for path in (f"{page}/{claim.id}", f"{theirs}/{claim.id}", f"{theirs}/x"):
+        for action in ("verify", "remove", "else"):
+            assert (await eve.post(path, {"csrf": csrf, "action": action})).status == 404
+    assert await claims(deployment) == [claim]
