@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from plugins import workspace_sql
-from plugins.workspace_sql import migrate, sqlite
+from plugins.workspace_sql import adapter, migrate, sqlite
 from plugins.workspace_sql.tables import GENERATION, METADATA
 from service_core.extension import load
 from service_core.testing.postgres_server import fresh_database

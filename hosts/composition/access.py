@@ -7,6 +7,8 @@ from hosts.composition.ports import Ports
 from service_core.access.admission import Admission
 from service_core.access.authenticate import Authenticator
 from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.passkeys.model import relying_party
 from service_core.access.places import Places
 from service_core.access.requests.decide import Approvals
 from service_core.access.signup.apply import Reception
@@ -20,11 +22,22 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
     """Type -> the one value of that type."""
     store, clock, web_url = ports.workspace, ports.clock, settings.http.web_url
     workspaces = Workspaces(store)
+    doorkeeper = Doorkeeper(store, store, ports.passwords, ports.limits, clock)
     return {
         Places: Places(settings.http.public_url, web_url),
         Workspaces: workspaces,
         Admission: Admission(Authenticator(store, clock), store, store, workspaces, clock),
-        Doorkeeper: Doorkeeper(store, store, ports.passwords, ports.limits, clock),
+        Doorkeeper: doorkeeper,
+        Locksmith: Locksmith(
+            store,
+            store,
+            store,
+            doorkeeper=doorkeeper,
+            limiter=ports.limits,
+            clock=clock,
+            webauthn=ports.passkeys,
+            party=relying_party(web_url),
+        ),
         Approvals: Approvals(store, store, workspaces, clock),
         Welcome: Welcome(store, store, workspaces, clock),
         Reception: Reception(

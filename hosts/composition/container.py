@@ -12,6 +12,7 @@ from dependency_injector import containers, providers
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
 from service_core.access.oauth.ports import Clients, Grants, Tickets
+from service_core.access.passkeys.ports import Challenges, Passkeys, WebAuthn
 from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
@@ -47,6 +48,8 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
         Directory,
         WorkspaceSettings,
         Accounts,
+        Passkeys,
+        Challenges,
         Members,
         Sessions,
         Invitations,
@@ -78,6 +81,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "devices": (Devices,),
     "domains": (Domains,),
     "passwords": (Passwords,),
+    "passkeys": (WebAuthn,),
     "mail": (Mail,),
     "checkout": (Checkout,),
 }
@@ -98,6 +102,8 @@ class WorkspaceDatabase(
     Directory,
     WorkspaceSettings,
     Accounts,
+    Passkeys,
+    Challenges,
     Members,
     Sessions,
     Invitations,
@@ -136,6 +142,10 @@ def _open_edge(registry: Registry, folder: Path, url: str) -> Any:
     return _open(registry, folder, "edge", url) if url else NoMemory()
 
 
+def _open_passkeys(registry: Registry, folder: Path, url: str) -> Any:
+    return _open(registry, folder, "passkeys", url) if url else None
+
+
 class Container(containers.DeclarativeContainer):
     """Ports of one deployment. Only this package sees it."""
 
@@ -158,5 +168,6 @@ class Container(containers.DeclarativeContainer):
     passwords = providers.Singleton(
         _open, registry, folder, "passwords", settings.provided.accounts.passwords
     )
+    passkeys = providers.Singleton(_open_passkeys, registry, folder, settings.provided.accounts.passkeys)
     mail = providers.Singleton(_open, registry, folder, "mail", settings.provided.mail.outbox)
     checkout = providers.Singleton(_open, registry, folder, "checkout", settings.provided.signup.checkout)

@@ -10,6 +10,7 @@ from dependency_injector import providers
 from hosts.composition.container import PORTS, Container, EventDatabase, WorkspaceDatabase
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Passwords
+from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
 from service_core.delivery.exports.ports import ExportSink, ExportWork, JobQueue
@@ -101,6 +102,11 @@ class Ports:
     def passwords(self) -> Passwords:
         """The slow hash of passwords."""
         return cast(Passwords, self._container.passwords())
+
+    @property
+    def passkeys(self) -> WebAuthn | None:
+        """What reads passkeys; None for a deployment without."""
+        return cast(WebAuthn | None, self._container.passkeys())
 
     @property
     def mail(self) -> Mail:

@@ -1,14 +1,17 @@
-"""Bodies of forms: small, in time, and of the one type a plain form has."""
+"""Bodies of forms, small, in time, and of the one type a plain form has; and what their fields mean."""
 
 import asyncio
+import binascii
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import parse_qsl
+from uuid import UUID
 
 from quart import Request
 
 from service_core.intake.poison import clean_text
-from service_core.kernel.errors import BadRequest, TooLarge
+from service_core.kernel.errors import BadRequest, NotFound, TooLarge
 
 LARGEST: Final = 100_000
 MOST_FIELDS: Final = 200
@@ -81,3 +84,23 @@ class Fields:
         """A whole number of at most nine digits; None for anything else."""
         text = self.text(name)
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004
+
+    def octets(self, name: str) -> bytes:
+        """What the last value of a field is the base64url of; nothing when it is none."""
+        text = self.text(name)
+        try:
+            return urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        except (binascii.Error, UnicodeEncodeError):
+            return b""
+
+
+def id_of(text: str) -> UUID:
+    """The id that a part of an address is.
+
+    Raises:
+        NotFound: it is none, so nothing has it.
+    """
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound from None

@@ -15,6 +15,7 @@ from service_core.access.members.model import SESSION_LIFETIME, Account, Member
 from service_core.access.members.sign_in import Doorkeeper, SignedIn
 from service_core.access.model import Workspace
 from service_core.access.networks import network_of
+from service_core.access.passkeys.ceremonies import Browser
 from service_core.access.roles import ABILITIES, Ability
 from service_core.kernel.errors import Forbidden, NotFound
 from service_core.kernel.ids import ONE_TIME_TOKEN, new_token
@@ -37,6 +38,8 @@ DONE: Final = {
     "undone": "Taken back.",
     "unshared": "The page is gone from the next request on.",
     "signed-out": "You are signed out.",
+    "passkey-added": "The passkey is added.",
+    "passkey-removed": "The passkey is removed. It signs in no more.",
 }
 """What a page says after a form was done, by the word in its address."""
 
@@ -110,6 +113,11 @@ class Frame:
         return self.visitor.account
 
     @property
+    def browser(self) -> Browser:
+        """What sends the request, as passkeys are bound to it."""
+        return Browser(self.visitor.secret, self.network)
+
+    @property
     def form(self) -> Fields:
         """The form that was sent, checked."""
         return cast(Fields, g.form)
@@ -162,6 +170,10 @@ class Frame:
         if visitor and visitor.is_new and request.method != "POST":
             self._set(answer, visitor.secret, None)
         return answer
+
+    def data(self, json: str, status: int = 200) -> Response:
+        """An answer for a script of ours."""
+        return Response(json, status, headers(), mimetype="application/json")
 
     def to(self, path: str, **query: str) -> Response:
         """Lead to another page of the application."""

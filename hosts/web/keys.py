@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Final
-from uuid import UUID
 
 from quart import Response
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.key_settings import KeySettings
@@ -40,7 +40,7 @@ async def create(frame: Frame, public_id: str) -> Response:
 
 async def change(frame: Frame, public_id: str, key_id: str) -> Response:
     """Rename, limit or revoke a named key."""
-    form, key = frame.form, _uuid(key_id)
+    form, key = frame.form, id_of(key_id)
 
     async def work(settings: KeySettings, workspace: Workspace, by: Member) -> None:
         match form.text("action"):
@@ -105,13 +105,6 @@ async def _page(
 
 def _settings(frame: Frame) -> KeySettings:
     return KeySettings(frame.store, frame.clock)
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound from None
 
 
 PAGES: Final = (

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from typing import Final
-from uuid import UUID
 
 from quart import Response
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import ROLE_WORDS
 from service_core.access.mail import MailDown
@@ -13,7 +13,7 @@ from service_core.access.members.invite import change_role, invite, remove_membe
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Workspace
 from service_core.access.roles import ABILITIES, Ability, Role
-from service_core.kernel.errors import BadRequest, Conflict, NotFound, Unavailable503
+from service_core.kernel.errors import BadRequest, Conflict, Unavailable503
 
 
 async def listed(frame: Frame, public_id: str) -> Response:
@@ -47,14 +47,14 @@ async def invited(frame: Frame, public_id: str) -> Response:
 async def withdrawn(frame: Frame, public_id: str, invitation_id: str) -> Response:
     """Drop an open invitation."""
     workspace, _ = await frame.workspace(public_id, Ability.INVITE)
-    await frame.store.withdraw(workspace.id, _uuid(invitation_id))
+    await frame.store.withdraw(workspace.id, id_of(invitation_id))
     return frame.to(f"/w/{public_id}/members", done="withdrawn")
 
 
 async def changed(frame: Frame, public_id: str, account_id: str) -> Response:
     """Give somebody another role, or end a membership."""
     workspace, by = await frame.workspace(public_id)
-    form, account = frame.form, _uuid(account_id)
+    form, account = frame.form, id_of(account_id)
     try:
         if form.text("action") == "remove":
             await remove_member(frame.store, by, account)
@@ -102,13 +102,6 @@ def _role(text: str) -> Role:
         return Role(text)
     except ValueError:
         raise BadRequest("There is no such role", "invalid_parameter", field="role") from None
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound from None
 
 
 PAGES: Final = (

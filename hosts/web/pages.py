@@ -13,11 +13,11 @@ from werkzeug.exceptions import HTTPException
 from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
 from hosts.web import (
+    account,
     approve,
     audit,
     connections,
     consent,
-    domains,
     keys,
     members,
     overview,
@@ -42,11 +42,11 @@ PAGES: Final[tuple[Page, ...]] = (
     *overview.PAGES,
     *sign_in.PAGES,
     *people.PAGES,
+    *account.PAGES,
     *approve.PAGES,
     *consent.PAGES,
     *keys.PAGES,
     *members.PAGES,
-    *domains.PAGES,
     *connections.PAGES,
     *scripts.PAGES,
     *audit.PAGES,

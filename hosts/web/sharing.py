@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from typing import Final, cast
-from uuid import UUID
 
 from quart import Response, request
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Caller, Workspace
@@ -57,7 +57,7 @@ async def revoked(frame: Frame, public_id: str, link_id: str) -> Response:
     workspace, member = await frame.workspace(public_id)
     who = _writer(frame, workspace, member)
     await revoke_share_link(
-        ShareLinkPath(shareLinkId=_uuid(link_id)),
+        ShareLinkPath(shareLinkId=id_of(link_id)),
         DryRunQuery(),
         DryRunBody(dry_run=False),
         who=who,
@@ -79,7 +79,7 @@ def _wanted(frame: Frame) -> NewShareLink:
         raise NotFound
     return NewShareLink(
         object_type=cast(ObjectType, kind),
-        object_id=_uuid(object_id),
+        object_id=id_of(object_id),
         expires_in_days=int(days) if days else None,
         show_workspace_name=bool(frame.form.text("named")),
     )
@@ -137,13 +137,6 @@ def _writer(frame: Frame, workspace: Workspace, member: Member) -> Caller:
     if not _may(who):
         raise Forbidden("Your role does not allow this", "role_required")
     return who
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise NotFound from None
 
 
 PAGES: Final = (

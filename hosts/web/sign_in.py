@@ -1,14 +1,18 @@
 """Signing in and out, and another password for whoever has lost it."""
 
+import json
 from typing import Final
 
 from quart import Response, current_app, request
 
 from hosts.web.frame import Frame, Page
 from hosts.web.safety import inside
+from hosts.web.wording import told
 from service_core.access.mail import MailDown
 from service_core.access.members.enrol import mail_new_link
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import Doorkeeper, SignedIn
+from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.passkeys.model import Asserted
 from service_core.kernel.errors import BadRequest, Refusal, TooMany, Unauthorized
 
 
@@ -16,21 +20,44 @@ async def ask(frame: Frame) -> Response:
     """The form to sign in; whoever is signed in already goes on."""
     target = inside(request.args.get("next"))
     if frame.visitor.account is not None:
-        return frame.to("/workspaces") if target == "/" else frame.away(frame.base + target)
-    return await frame.page("sign_in.html", target=target, email="", wrong=None)
+        return _onward(frame, target)
+    return await _form(frame, target)
 
 
 async def sign_in(frame: Frame) -> Response:
-    """Open a session."""
+    """Open a session for a password."""
     target, email = inside(frame.form.text("next")), frame.form.text("email")
     try:
         opened = await frame.part(Doorkeeper).sign_in(email, frame.form.raw("password"), client=frame.network)
     except (Unauthorized, TooMany) as refusal:
-        status = 403 if isinstance(refusal, Unauthorized) else refusal.status
-        wrong = _sentence(refusal)
-        return await frame.page("sign_in.html", status, target=target, email=email, wrong=wrong)
-    onward = frame.to("/workspaces") if target == "/" else frame.away(frame.base + target)
-    return frame.admitted(onward, opened)
+        return await _form(frame, target, email, refusal)
+    return _admitted(frame, target, opened)
+
+
+async def ask_passkey(frame: Frame) -> Response:
+    """What to ask the browser for, for its script."""
+    try:
+        return frame.data(await frame.part(Locksmith).ask_to_sign(frame.browser))
+    except TooMany as refusal:
+        status, sentence = told(refusal)
+        return frame.data(json.dumps({"error": sentence}), status)
+
+
+async def sign_in_by_passkey(frame: Frame) -> Response:
+    """Open a session for a passkey."""
+    form, target = frame.form, inside(frame.form.text("next"))
+    asserted = Asserted(
+        credential_id=form.octets("credential_id"),
+        user=form.octets("user"),
+        client_data=form.octets("client_data"),
+        authenticator_data=form.octets("authenticator_data"),
+        signature=form.octets("signature"),
+    )
+    try:
+        opened = await frame.part(Locksmith).sign_in(form.text("challenge"), asserted, frame.browser)
+    except (Unauthorized, TooMany) as refusal:
+        return await _form(frame, target, refusal=refusal)
+    return _admitted(frame, target, opened)
 
 
 async def sign_out(frame: Frame) -> Response:
@@ -71,20 +98,30 @@ async def choose_password(frame: Frame) -> Response:
     try:
         opened = await frame.part(Doorkeeper).choose_password(token, frame.form.raw("password"))
     except (BadRequest, Unauthorized) as refusal:
-        status = 403 if isinstance(refusal, Unauthorized) else refusal.status
-        return await frame.page("password.html", status, token=token, wrong=_sentence(refusal))
-    return frame.admitted(frame.to("/workspaces"), opened)
+        status, wrong = told(refusal)
+        return await frame.page("password.html", status, token=token, wrong=wrong)
+    return _admitted(frame, "/", opened)
 
 
-def _sentence(refusal: Refusal) -> str:
-    if isinstance(refusal, TooMany):
-        return "Too many attempts. Wait a quarter of an hour and try again."
-    return f"{refusal.message}."
+async def _form(frame: Frame, target: str, email: str = "", refusal: Refusal | None = None) -> Response:
+    status, wrong = (200, None) if refusal is None else told(refusal)
+    offered = frame.part(Locksmith).is_open
+    return await frame.page("sign_in.html", status, target=target, email=email, wrong=wrong, passkeys=offered)
+
+
+def _admitted(frame: Frame, target: str, opened: SignedIn) -> Response:
+    return frame.admitted(_onward(frame, target), opened)
+
+
+def _onward(frame: Frame, target: str) -> Response:
+    return frame.to("/workspaces") if target == "/" else frame.away(frame.base + target)
 
 
 PAGES: Final = (
     Page("GET /sign-in", ask),
     Page("POST /sign-in", sign_in),
+    Page("POST /sign-in/passkey/options", ask_passkey),
+    Page("POST /sign-in/passkey", sign_in_by_passkey),
     Page("POST /sign-out", sign_out),
     Page("GET /lost-password", lost),
     Page("POST /lost-password", send_link),

@@ -1,10 +1,11 @@
-"""Scopes and roles in words for people."""
+"""Scopes, roles and refusals in words for people."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from service_core.access.roles import Role
+from service_core.kernel.errors import Refusal, TooMany, Unauthorized
 from service_core.kernel.operations import Scope
 
 SCOPE_WORDS: Final[Mapping[Scope, str]] = MappingProxyType(
@@ -33,3 +34,10 @@ def scope_lines(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
     """Name and words of scopes, in the order of the contract."""
     wanted = frozenset(scopes)
     return [(scope.value, words) for scope, words in SCOPE_WORDS.items() if scope in wanted]
+
+
+def told(refusal: Refusal) -> tuple[int, str]:
+    """Status and sentence of a refusal in a form; 401 asks for a header, which no page takes."""
+    if isinstance(refusal, TooMany):
+        return refusal.status, "Too many attempts. Wait a quarter of an hour and try again."
+    return 403 if isinstance(refusal, Unauthorized) else refusal.status, f"{refusal.message}."

@@ -175,6 +175,10 @@ class AccountsSettings(Section):
     """People who sign in."""
 
     passwords: str = Field("argon2://", description="URL of the function that hashes passwords.")
+    passkeys: str = Field(
+        "webauthn://",
+        description="URL of what reads passkeys; empty for none. They need an `https` address with a host name.",
+    )
 
 
 IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"

@@ -11,6 +11,7 @@ from uuid import UUID
 from service_core.access.members.model import Account, Invitation, Link, Member, Purpose, Session
 from service_core.access.model import Credential, Grant, Identity, Workspace
 from service_core.access.oauth.model import ACCESS_TOKEN_LIFETIME, AccessToken
+from service_core.access.passkeys.model import Challenge, Passkey
 from service_core.access.requests.model import REQUEST_LIFETIME, KeyRequest, RequestStatus
 from service_core.access.roles import Role
 from service_core.access.signup.model import Signup, SignupStatus
@@ -183,7 +184,50 @@ class _People:
         return owners == [account_id]
 
 
-class MemoryAccess(_Directory, _People):
+class _Passkeys:
+    """Passkeys, and what browsers were asked to sign."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[UUID, Passkey] = {}
+        self.challenges: dict[str, Challenge] = {}
+
+    async def passkeys(self, account_id: UUID) -> list[Passkey]:
+        return [one for one in self.made.values() if one.account_id == account_id]
+
+    async def passkey_of(self, credential_id: bytes) -> Passkey | None:
+        return next((one for one in self.made.values() if one.credential_id == credential_id), None)
+
+    async def add_passkey(self, passkey: Passkey, most: int) -> bool:
+        owned = await self.passkeys(passkey.account_id)
+        if await self.passkey_of(passkey.credential_id) is not None or len(owned) >= most:
+            return False
+        self.made[passkey.id] = passkey
+        return True
+
+    async def use_passkey(self, passkey_id: UUID, counter: int, now: datetime) -> bool:
+        passkey = self.made.get(passkey_id)
+        if passkey is None or not (passkey.counter < counter or passkey.counter == counter == 0):
+            return False
+        self.made[passkey_id] = replace(passkey, counter=counter, used_at=now)
+        return True
+
+    async def remove_passkey(self, account_id: UUID, passkey_id: UUID) -> bool:
+        known = passkey_id in self.made and self.made[passkey_id].account_id == account_id
+        if known:
+            del self.made[passkey_id]
+        return known
+
+    async def save_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
+        self.challenges = {key: one for key, one in self.challenges.items() if one.expires_at > now}
+        self.challenges[digest] = challenge
+
+    async def use_challenge(self, digest: str, now: datetime) -> Challenge | None:
+        challenge = self.challenges.pop(digest, None)
+        return challenge if challenge is not None and now < challenge.expires_at else None
+
+
+class MemoryAccess(_Directory, _People, _Passkeys):
     """Every port of the wing `access` in memory."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ SETTINGS = Settings.model_validate(
         "exports": {"jobs": "fake://", "sink": "fake://"},
         "devices": {"parser": "fake://"},
         "domains": {"suffixes": "fake://"},
-        "accounts": {"passwords": "fake://"},
+        "accounts": {"passwords": "fake://", "passkeys": "fake://"},
         "mail": {"outbox": "fake://"},
         "signup": {"checkout": "fake://"},
     }
@@ -79,6 +79,7 @@ PORTS = (
     "devices",
     "domains",
     "passwords",
+    "passkeys",
     "mail",
     "checkout",
 )

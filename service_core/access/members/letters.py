@@ -1,4 +1,4 @@
-"""Mail to people about their account: invitations and the link to choose a password."""
+"""Mail to people about their account: the link to choose a password, and a new passkey."""
 
 from datetime import datetime
 from typing import Final
@@ -10,6 +10,7 @@ from service_core.kernel.ids import digest, new_token
 
 PASSWORD_PAGE: Final = "password"  # noqa: S105 - a path
 INVITATION_PAGE: Final = "invitation"
+ACCOUNT_PAGE: Final = "account"
 
 
 async def send_password_link(
@@ -32,3 +33,16 @@ async def send_password_link(
     await accounts.save_link(Link(account.id, Purpose.PASSWORD, now + LINK_LIFETIME), digest(token))
     text = f"{reason}\n\nChoose a password within 24 hours:\n{web_url}/{PASSWORD_PAGE}?token={token}\n"
     await mail.send(Message(account.email, "Choose your password", text))
+
+
+async def send_passkey_notice(mail: Mail, account: Account, *, web_url: str) -> None:
+    """Tell somebody of a new passkey, in case it was not they who added it.
+
+    Raises:
+        MailDown: it was not sent.
+    """
+    text = (
+        "A passkey was added to your account. It signs in without your password.\n\n"
+        f"If it was not you, remove it and choose another password:\n{web_url}/{ACCOUNT_PAGE}\n"
+    )
+    await mail.send(Message(account.email, "A passkey was added to your account", text))

@@ -3,16 +3,14 @@
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from service_core.access.members.attempts import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_CLIENT, count_attempt
 from service_core.access.members.model import SESSION_LIFETIME, Account, Purpose, Session
 from service_core.access.members.ports import Accounts, Passwords, Sessions
-from service_core.access.ports import LimiterDown, RateLimiter
+from service_core.access.ports import RateLimiter
 from service_core.kernel.clock import Clock
-from service_core.kernel.errors import BadRequest, TooMany, Unauthorized, Unavailable503
+from service_core.kernel.errors import BadRequest, Unauthorized
 from service_core.kernel.ids import ONE_TIME_TOKEN, digest, new_id, new_token
 
-ATTEMPTS_PER_ADDRESS: Final = 10
-ATTEMPTS_PER_CLIENT: Final = 30
-ATTEMPT_SECONDS: Final = 900
 SHORTEST_PASSWORD: Final = 12
 LONGEST_PASSWORD: Final = 256
 
@@ -49,6 +47,14 @@ class Doorkeeper:
     async def sign_in(self, email: str, password: str, *, client: str | None) -> SignedIn:
         """Open a session for an address and its password.
 
+        Raises:
+            Unauthorized, TooMany, Unavailable503: as `prove`.
+        """
+        return await self.admit(await self.prove(email, password, client=client))
+
+    async def prove(self, email: str, password: str, *, client: str | None) -> Account:
+        """The account of an address and its password.
+
         Args:
             email: as typed.
             password: as typed.
@@ -60,14 +66,14 @@ class Doorkeeper:
             Unavailable503: attempts cannot be counted.
         """
         address = email.strip().lower()
-        await self._count(f"sign-in-address:{digest(address)}", ATTEMPTS_PER_ADDRESS)
+        await count_attempt(self._limiter, f"sign-in-address:{digest(address)}", ATTEMPTS_PER_ADDRESS)
         if client is not None:
-            await self._count(f"sign-in-client:{client}", ATTEMPTS_PER_CLIENT)
+            await count_attempt(self._limiter, f"sign-in-client:{client}", ATTEMPTS_PER_CLIENT)
         account = await self._accounts.account_of(address)
         matches = await self._passwords.verify(account.password if account else None, password)
         if account is None or not matches:
             raise Unauthorized("The address and the password do not belong together")
-        return await self.admit(account)
+        return account
 
     async def admit(self, account: Account) -> SignedIn:
         """Open a session for somebody who has proved to be this account in another way."""
@@ -113,11 +119,3 @@ class Doorkeeper:
         await self._accounts.save_account(changed)
         await self._sessions.end_sessions(account.id)
         return await self.admit(changed)
-
-    async def _count(self, key: str, limit: int) -> None:
-        try:
-            allowance = await self._limiter.spend(key, limit, ATTEMPT_SECONDS)
-        except LimiterDown:
-            raise Unavailable503("Attempts cannot be counted", "limiter_unavailable") from None
-        if not allowance.allowed:
-            raise TooMany("Too many attempts", "rate_limited", headers={"Retry-After": str(ATTEMPT_SECONDS)})

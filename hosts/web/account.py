@@ -1,0 +1,84 @@
+"""A person's own account: who is signed in, and the passkeys to sign in with."""
+
+import json
+from typing import Final
+
+from quart import Response, current_app
+
+from hosts.web.forms import id_of
+from hosts.web.frame import Frame, Page
+from hosts.web.wording import told
+from service_core.access.mail import MailDown
+from service_core.access.members.letters import send_passkey_notice
+from service_core.access.members.model import Account
+from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.passkeys.model import Attested
+from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal, TooMany, Unauthorized
+
+
+async def shown(frame: Frame) -> Response:
+    """The account, and its passkeys where the deployment has them."""
+    return await _page(frame)
+
+
+async def asked(frame: Frame) -> Response:
+    """What to ask the browser for a new passkey, for its script."""
+    try:
+        options = await frame.part(Locksmith).ask_to_make(
+            frame.account, frame.form.raw("password"), frame.browser
+        )
+    except Unauthorized:
+        return frame.data(json.dumps({"error": "This is not your password."}), 403)
+    except TooMany as refusal:
+        status, sentence = told(refusal)
+        return frame.data(json.dumps({"error": sentence}), status)
+    return frame.data(options)
+
+
+async def added(frame: Frame) -> Response:
+    """Keep the passkey that the browser has made, and tell its owner by mail."""
+    form, account = frame.form, frame.account
+    attested = Attested(
+        form.octets("client_data"), form.octets("attestation"), frozenset(form.all("transport"))
+    )
+    try:
+        await frame.part(Locksmith).make(
+            account, form.text("name"), form.text("challenge"), attested, frame.browser
+        )
+    except (BadRequest, Unauthorized, Conflict) as refusal:
+        return await _page(frame, refusal)
+    current_app.add_background_task(_notify, frame, account)
+    return frame.to("/account", done="passkey-added")
+
+
+async def removed(frame: Frame, passkey_id: str) -> Response:
+    """Drop a passkey."""
+    if not await frame.store.remove_passkey(frame.account.id, id_of(passkey_id)):
+        raise NotFound
+    return frame.to("/account", done="passkey-removed")
+
+
+async def _page(frame: Frame, refusal: Refusal | None = None) -> Response:
+    status, wrong = (200, None) if refusal is None else told(refusal)
+    return await frame.page(
+        "account.html",
+        status,
+        passkeys=await frame.store.passkeys(frame.account.id),
+        offered=frame.part(Locksmith).is_open,
+        wrong=wrong,
+    )
+
+
+async def _notify(frame: Frame, account: Account) -> None:
+    try:
+        await send_passkey_notice(frame.service.ports.mail, account, web_url=frame.web_url)
+    except MailDown:
+        return
+
+
+PAGES: Final = (
+    Page("GET /account", shown),
+    Page("POST /account/passkeys/options", asked),
+    Page("POST /account/passkeys", added),
+    Page("POST /account/passkeys/<passkey_id>", removed),
+)

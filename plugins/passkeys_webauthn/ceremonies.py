@@ -1,0 +1,136 @@
+"""Both ceremonies in the words of the library ``webauthn``: what is asked, and whether an answer holds."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+from webauthn import (
+    base64url_to_bytes,
+    generate_authentication_options,
+    generate_registration_options,
+    options_to_json,
+    verify_authentication_response,
+    verify_registration_response,
+)
+from webauthn.helpers import (
+    bytes_to_base64url,
+    decode_credential_public_key,
+    decoded_public_key_to_cryptography,
+)
+from webauthn.helpers.structs import (
+    AuthenticationCredential,
+    AuthenticatorAssertionResponse,
+    AuthenticatorAttestationResponse,
+    AuthenticatorSelectionCriteria,
+    AuthenticatorTransport,
+    PublicKeyCredentialDescriptor,
+    RegistrationCredential,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from service_core.plugin import (
+    CHALLENGE_LIFETIME,
+    Account,
+    Asserted,
+    Attested,
+    NewKey,
+    NotProved,
+    Passkey,
+    RelyingParty,
+)
+
+_NAME: Final = "Touchpoint"
+_PATIENCE: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
+
+_Asked = ParamSpec("_Asked")
+_Read = TypeVar("_Read")
+
+
+def _proving(read: Callable[_Asked, _Read]) -> Callable[_Asked, _Read]:
+    @wraps(read)
+    def reading(*given: _Asked.args, **named: _Asked.kwargs) -> _Read:
+        try:
+            return read(*given, **named)
+        except Exception as fault:
+            # The library lets through what its parsers raise, and all they read was sent by a browser.
+            raise NotProved(str(fault)) from fault
+
+    return reading
+
+
+def ask_to_make(party: RelyingParty, challenge: str, account: Account, known: Sequence[Passkey]) -> str:
+    """Options for a passkey that the device finds by itself, after it has verified its owner."""
+    options = generate_registration_options(
+        rp_id=party.id,
+        rp_name=_NAME,
+        user_id=account.id.bytes,
+        user_name=account.email,
+        user_display_name=account.name or account.email,
+        challenge=base64url_to_bytes(challenge),
+        timeout=_PATIENCE,
+        authenticator_selection=AuthenticatorSelectionCriteria(
+            resident_key=ResidentKeyRequirement.REQUIRED,
+            user_verification=UserVerificationRequirement.REQUIRED,
+        ),
+        exclude_credentials=[_described(passkey) for passkey in known],
+    )
+    return options_to_json(options)
+
+
+@_proving
+def read_made(party: RelyingParty, challenge: str, attested: Attested) -> NewKey:
+    """The passkey that was made; who made the device is not asked, so nobody has to vouch for it."""
+    response = AuthenticatorAttestationResponse(attested.client_data, attested.attestation)
+    # The id that counts is the one in the attestation; the library compares the other two alone.
+    made = verify_registration_response(
+        credential=RegistrationCredential(id="", raw_id=b"", response=response),
+        expected_challenge=base64url_to_bytes(challenge),
+        expected_rp_id=party.id,
+        expected_origin=party.origin,
+        require_user_verification=True,
+    )
+    # A key that cannot be read would be found out by its first use alone.
+    decoded_public_key_to_cryptography(decode_credential_public_key(made.credential_public_key))
+    ways = frozenset(way.value for way in _transports(attested.transports))
+    return NewKey(made.credential_id, made.credential_public_key, made.sign_count, ways)
+
+
+def ask_to_sign(party: RelyingParty, challenge: str) -> str:
+    """Options for any passkey that the browser has for the host."""
+    options = generate_authentication_options(
+        rp_id=party.id,
+        challenge=base64url_to_bytes(challenge),
+        timeout=_PATIENCE,
+        user_verification=UserVerificationRequirement.REQUIRED,
+    )
+    return options_to_json(options)
+
+
+@_proving
+def read_signed(party: RelyingParty, challenge: str, asserted: Asserted, passkey: Passkey) -> int:
+    """The counter that was signed."""
+    response = AuthenticatorAssertionResponse(
+        asserted.client_data, asserted.authenticator_data, asserted.signature, asserted.user
+    )
+    signed = verify_authentication_response(
+        credential=AuthenticationCredential(
+            id=bytes_to_base64url(asserted.credential_id), raw_id=asserted.credential_id, response=response
+        ),
+        expected_challenge=base64url_to_bytes(challenge),
+        expected_rp_id=party.id,
+        expected_origin=party.origin,
+        credential_public_key=passkey.public_key,
+        credential_current_sign_count=passkey.counter,
+        require_user_verification=True,
+    )
+    return signed.new_sign_count
+
+
+def _described(passkey: Passkey) -> PublicKeyCredentialDescriptor:
+    return PublicKeyCredentialDescriptor(id=passkey.credential_id, transports=_transports(passkey.transports))
+
+
+def _transports(named: Iterable[str]) -> list[AuthenticatorTransport]:
+    known = {transport.value: transport for transport in AuthenticatorTransport}
+    return [known[name] for name in sorted(named) if name in known]
