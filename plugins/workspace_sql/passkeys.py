@@ -61,7 +61,7 @@ class SqlPasskeys:
         """Keep a new one, which is nobody's yet."""
         owner, credential = _KEY.account_id == passkey.account_id, _KEY.credential_id == passkey.credential_id
         near = sa.select(_KEY.account_id, _KEY.credential_id).where(sa.or_(owner, credential))
-        async with self._database.write() as connection:
+        async with self._database.write(passkey.account_id, passkey.credential_id.hex()) as connection:
             found = (await connection.execute(near)).all()
             owned = sum(account_id == passkey.account_id for account_id, _ in found)
             if owned >= most or passkey.credential_id in {known for _, known in found}:
@@ -85,7 +85,7 @@ class SqlPasskeys:
 
     async def save_challenge(self, challenge: Challenge, digest: str, now: datetime) -> None:
         """Keep a new challenge, and drop those that have expired."""
-        async with self._database.write() as connection:
+        async with self._database.write(CHALLENGES.name) as connection:
             await connection.execute(sa.delete(CHALLENGES).where(CHALLENGES.c.expires_at <= now))
             await connection.execute(sa.insert(CHALLENGES).values({**row_of(challenge), "digest": digest}))
 

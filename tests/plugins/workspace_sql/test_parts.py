@@ -9,6 +9,7 @@ import pytest
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Grant
 from service_core.access.oauth.model import Issued, Ticket, TicketKind
+from service_core.access.passkeys.model import Challenge, Passkey
 from service_core.access.roles import Role
 from service_core.delivery.exports.model import Export, Format, Status, Subject
 from service_core.kernel.ids import digest, new_id
@@ -56,6 +57,62 @@ async def test_of_20_claims_of_a_visit_one_wins(doors, shop):
     claims = (door.claim_visit(shop.id, "phone", NOW) for door in doors for _ in range(10))
     assert (await asyncio.gather(*claims)).count(True) == 1
     assert await doors[0].claimed(shop.id, ["phone", "tablet"]) == {"phone"}
+
+
+def passkey_of(account, number=0, **more):
+    named = {"credential_id": bytes([number]) * 16, "public_key": b"\x00\xff", "counter": 0} | more
+    return Passkey(
+        new_id(), account.id, "Laptop", transports=frozenset({"usb", "nfc"}), created_at=NOW, **named
+    )
+
+
+async def saved(door, *emails):
+    accounts = [Account(new_id(), email, None, NOW) for email in emails]
+    for account in accounts:
+        await door.save_account(account)
+    return accounts
+
+
+async def test_a_passkey_has_one_owner_who_has_so_many(doors):
+    ann, bob = await saved(doors[0], "ann@example.com", "bob@example.com")
+    same = (doors[n % 2].add_passkey(passkey_of((ann, bob)[n // 2 % 2]), 3) for n in range(12))
+    assert (await asyncio.gather(*same)).count(True) == 1
+    many = (doors[n % 2].add_passkey(passkey_of(ann, n), 3) for n in range(1, 13))
+    await asyncio.gather(*many)
+    assert len(await doors[0].passkeys(ann.id)) == 3
+
+
+async def test_a_passkey_is_kept_as_it_is_and_its_counter_rises(doors):
+    one, other = doors
+    [ann] = await saved(one, "ann@example.com")
+    made = passkey_of(ann)
+    assert await one.add_passkey(made, 1)
+    assert await other.passkey_of(made.credential_id) == made
+    uses = (door.use_passkey(made.id, 2**32 - 1, NOW) for door in doors for _ in range(10))
+    assert (await asyncio.gather(*uses)).count(True) == 1
+    assert await other.passkeys(ann.id) == [replace(made, counter=2**32 - 1, used_at=NOW)]
+    assert not await one.use_passkey(made.id, 0, NOW)
+    assert not await one.remove_passkey(new_id(), made.id)
+    assert await one.remove_passkey(ann.id, made.id)
+    assert not await one.use_passkey(made.id, 2**32, NOW)
+
+
+async def test_of_20_answers_to_a_challenge_one_counts(doors):
+    one, _ = doors
+    [ann] = await saved(one, "ann@example.com")
+    late = Challenge("browser", None, NOW + timedelta(minutes=1))
+    asked = replace(late, account_id=ann.id, expires_at=NOW + timedelta(minutes=5))
+    await one.save_challenge(late, digest("late"), NOW)
+    kept = (
+        door.save_challenge(asked, digest(f"{n}"), NOW + timedelta(minutes=1)) for n, door in enumerate(doors)
+    )
+    await asyncio.gather(*kept)
+    answers = await asyncio.gather(
+        *(door.use_challenge(digest("0"), NOW) for door in doors for _ in range(10))
+    )
+    assert [answer for answer in answers if answer is not None] == [asked]
+    assert await one.use_challenge(digest("1"), asked.expires_at) is None
+    assert await one.use_challenge(digest("late"), NOW) is None
 
 
 async def test_of_20_exchanges_of_a_code_one_wins_and_the_others_end_the_grant(doors, shop):
