@@ -12,6 +12,7 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.backup.control import answering
 from hosts.backup.stillness import Stillness
+from hosts.caution import warn
 from hosts.children import Child, keep
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.load import load_settings
@@ -53,6 +54,7 @@ def run(
         listener = bind(api or settings.http.api)
         http = settings.http.model_copy(update={"api": address_of(listener)})
         settings = settings.model_copy(update={"http": http})
+        warn(settings)
         run_loop(_serve(settings, file, listener, ingest, server or settings.http.server))
 
 

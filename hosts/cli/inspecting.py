@@ -55,6 +55,7 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """
     import asyncio
 
+    from hosts.caution import cautions
     from hosts.cli.deployment import service_of
 
     service = service_of(config)
@@ -68,6 +69,8 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     )
     console.print(f"Ingest   {settings.http.ingest}")
     console.print(f"Plugins  {', '.join(registry.plugins)}", markup=False)
+    for caution in cautions(settings):
+        console.print(f"Caution  {caution}", style="yellow", soft_wrap=True, markup=False)
     console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)
 
 

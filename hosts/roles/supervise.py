@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from hosts import monitoring
+from hosts.caution import warn
 from hosts.children import Child, keep, say_ready
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
@@ -87,6 +88,8 @@ def run(
     file = config.absolute()
     settings, processes = load_settings(file), processes_of(role, workers)
     check(settings, installed(), processes)
+    if Role.API in processes:
+        warn(settings)
     doors = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}
     with ExitStack() as held:
         if Role.CONSUMER in processes and not held.enter_context(consumer_of(file.parent)):

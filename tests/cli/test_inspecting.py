@@ -6,9 +6,11 @@ import sys
 import pytest
 from typer.main import get_command
 
+from hosts.caution import cautions
 from hosts.cli import app
 from hosts.cli.inspecting import _shown
 from hosts.composition.compose import installed
+from service_core.kernel.settings import Settings
 
 
 def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
@@ -36,6 +38,30 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
     ):
         assert word in output
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()} == before
+
+
+def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoint, deployment):
+    check = "config", "check", "--config", deployment["config"]
+    assert "Caution" not in touchpoint(*check).stdout
+    output = touchpoint(*check, TOUCHPOINT_HTTP__ROOT_URL="https://t.example").stdout
+    assert "signup.checkout is sandbox://" in output
+    assert "is good" in output
+
+
+@pytest.mark.parametrize(
+    ("section", "free"),
+    [
+        ({}, False),
+        ({"http": {"api": "[::1]:8080", "root_url": "http://shop.localhost:8080"}}, False),
+        ({"http": {"api": "0.0.0.0:8080"}}, True),
+        ({"http": {"root_url": "https://t.example"}}, True),
+        ({"http": {"app_url": "https://t.example/app"}, "signup": {"mode": "verification"}}, True),
+        ({"http": {"root_url": "https://t.example"}, "signup": {"mode": "closed"}}, False),
+        ({"http": {"root_url": "https://t.example"}, "signup": {"checkout": "stripe://"}}, False),
+    ],
+)
+def test_a_free_signup_is_told_where_others_can_reach_it(section, free):
+    assert bool(cautions(Settings.model_validate(section))) is free
 
 
 BROKEN = {

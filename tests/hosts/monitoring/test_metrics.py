@@ -47,7 +47,7 @@ def service(tmp_path_factory):
     text = text.replace("# canary_seconds = 60", "canary_seconds = 0.2").replace(
         "# trusted_proxies = []", 'trusted_proxies = ["127.0.0.1"]'
     )
-    settings.write_text(text)
+    settings.write_text(text.replace('# root_url = ""', 'root_url = "https://t.example"'))
     with (
         (folder / "log").open("w") as log,
         subprocess.Popen(
@@ -122,6 +122,13 @@ def test_each_process_tells_that_it_lives_and_what_its_probes_see(service):
     assert json.loads(get(f"{service['metrics']}/health")[1]) == {"status": "ok"}
     assert json.loads(get(f"{service['api']}/ready")[1])["checks"]["canary"] == "ok"
     assert get(f"{service['metrics']}/other")[0] == 404
+
+
+def test_a_public_deployment_where_anybody_signs_up_for_nothing_says_so_once(service):
+    said = [json.loads(line) for line in service["log"].read_text().splitlines()]
+    (caution,) = [one for one in said if one["logger"] == "touchpoint.settings"]
+    assert caution["level"] == "warning"
+    assert "signup.checkout is sandbox://" in caution["event"]
 
 
 def test_nothing_logged_tells_a_secret_or_a_person(service):

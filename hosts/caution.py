@@ -1,0 +1,40 @@
+"""Settings that work and are hardly meant: a deployment starts with them, and says so."""
+
+import logging
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from service_core.kernel.settings import Settings
+
+_FREE: Final = (
+    "Everybody who reaches this deployment can sign up without paying: signup.checkout is sandbox://. "
+    "Name a checkout, or set signup.mode to closed."
+)
+
+_log = logging.getLogger("touchpoint.settings")
+
+
+def cautions(settings: Settings) -> list[str]:
+    """What whoever runs the deployment should look at, one sentence each."""
+    http, signup = settings.http, settings.signup
+    addresses = f"http://{http.api}", http.public_url, http.web_url
+    free = signup.mode != "closed" and signup.checkout.startswith("sandbox:")
+    if free and not all(_is_loopback(urlsplit(address).hostname) for address in addresses):
+        return [_FREE]
+    return []
+
+
+def warn(settings: Settings) -> None:
+    """Log every caution, one line each."""
+    for caution in cautions(settings):
+        _log.warning(caution)
+
+
+def _is_loopback(host: str | None) -> bool:
+    if host is None:
+        return False
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
