@@ -37,6 +37,7 @@ SETTINGS = Settings.model_validate(
         "accounts": {"passwords": "fake://", "passkeys": "fake://"},
         "mail": {"outbox": "fake://"},
         "signup": {"checkout": "fake://"},
+        "links": {"dns": "fake://"},
     }
 )
 
@@ -73,6 +74,7 @@ PORTS = (
     "workspace",
     "limits",
     "queue",
+    "dns",
     "events",
     "jobs",
     "sink",
