@@ -10,6 +10,7 @@ from hosts.cli import (
     connections,
     demo,
     docs,
+    domains,
     importing,
     inspecting,
     keys,
@@ -70,4 +71,5 @@ app.add_typer(members.app, name="member")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(connections.app, name="connection")
+app.add_typer(domains.app, name="domain")
 app.add_typer(inspecting.config, name="config")

@@ -29,10 +29,15 @@ def _folder(config: Path) -> Path:
     return config.absolute().parent
 
 
+def ports_of(config: Path) -> Ports:
+    """The ports of a deployment, none of them opened."""
+    return Ports(load_settings(config), _folder(config), installed(), system_clock)
+
+
 @asynccontextmanager
 async def directory_of(config: Path) -> AsyncIterator[WorkspaceDatabase]:
     """The directory of a deployment alone, so keys can be changed while the service runs."""
-    ports = Ports(load_settings(config), _folder(config), installed(), system_clock)
+    ports = ports_of(config)
     async with running([ports.workspace]):
         yield ports.workspace
 

@@ -183,6 +183,7 @@ class Caller:
         once: set when the request carries an ``Idempotency-Key`` its operation honours.
         delegate: set when an OAuth token was sent.
         client: address of the client, when it is known.
+        is_system: whoever runs the deployment, at its command line: no credential was sent.
     """
 
     workspace: Workspace
@@ -192,3 +193,4 @@ class Caller:
     once: Once | None = None
     delegate: Delegate | None = None
     client: str | None = None
+    is_system: bool = False

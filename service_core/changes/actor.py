@@ -24,7 +24,7 @@ class NamedActor(Actor):
 def actor_of(who: Caller) -> Actor:
     """The person behind an OAuth token or a page, otherwise the key; a page has no client."""
     if who.delegate is None:
-        return Actor(type="key", id=who.credential.id, client_id=None)
+        return Actor(type="system" if who.is_system else "key", id=who.credential.id, client_id=None)
     grant = who.delegate.grant
     return Actor(type="user", id=grant.account_id, client_id=grant.client_id or None)
 

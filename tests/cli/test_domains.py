@@ -1,0 +1,70 @@
+"""``touchpoint domain``: link domains of a workspace at the command line."""
+
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hosts.composition.ports import Ports
+from service_core.testing.dns import WrittenRecords
+
+HOST = "go.shop.example"
+
+
+@pytest.fixture
+def records(monkeypatch):
+    records = WrittenRecords()
+    monkeypatch.setattr(Ports, "dns", records)
+    return records
+
+
+@pytest.fixture
+def domain(touchpoint, deployment, records):
+    def run(*arguments, code=0):
+        environment = {"TOUCHPOINT_LINKS__DOMAIN": "go.example.com"}
+        return touchpoint("domain", *arguments, "--config", deployment["config"], code=code, **environment)
+
+    return run
+
+
+def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployment):
+    added = domain("add", "Go.Shop.Example").stdout
+    name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', added, re.MULTILINE).groups()
+    assert domain("list").stdout == f'{HOST}  pending   {name}. TXT "{text}"\n'
+    records.book[name] = [text]
+    verified = domain("verify", HOST).stdout
+    assert re.fullmatch(rf"{HOST}  verified  domain_id [0-9a-f-]{{36}}\n", verified)
+    assert domain("verify", HOST).stdout == domain("list").stdout == verified
+    assert domain("remove", HOST).stdout == f"{HOST} is removed.\n"
+    assert domain("list").stdout == ""
+    with closing(sqlite3.connect(Path(deployment["config"]).parent / "workspace.db")) as store:
+        kept = [
+            json.loads(entry) for (entry,) in store.execute("SELECT entry FROM audit ORDER BY created_at")
+        ]
+    assert [entry["action"] for entry in kept] == ["create", "update", "delete"]
+    assert {(entry["actor"]["type"], entry["actor"]["name"]) for entry in kept} == {
+        ("system", "Command line")
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("add", "https://go.shop.example"), 1, "without https://"),
+        (("add", "go.example.com"), 1, "the link domain of the deployment"),
+        (("verify", HOST), 2, "no domain go.shop.example"),
+        (("remove", HOST), 2, "no domain go.shop.example"),
+    ],
+)
+def test_what_cannot_be_done_is_said(domain, arguments, code, said):
+    assert said in " ".join(domain(*arguments, code=code).stderr.split())
+
+
+def test_a_proof_that_is_not_there_and_a_dns_that_is_away_are_told_apart(domain, records):
+    domain("add", HOST)
+    assert f"_touchpoint.{HOST} has no TXT record with the proof." in domain("verify", HOST, code=1).stderr
+    records.down = True
+    assert "does not answer" in domain("verify", HOST, code=1).stderr
