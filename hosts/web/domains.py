@@ -1,10 +1,10 @@
 """Settings: the hosts that links of a workspace redirect from."""
 
 from typing import Final
-from uuid import UUID
 
 from quart import Response
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Caller, Workspace
@@ -41,13 +41,11 @@ async def changed(frame: Frame, public_id: str, claim_id: str) -> Response:
     try:
         match action:
             case "verify":
-                await prove(who, UUID(claim_id), writes, frame.service.ports.dns)
+                await prove(who, id_of(claim_id), writes, frame.service.ports.dns)
             case "remove":
-                await writes.run(who, removal(UUID(claim_id)), dry_run=False)
+                await writes.run(who, removal(id_of(claim_id)), dry_run=False)
             case _:
                 raise NotFound
-    except ValueError:
-        raise NotFound from None
     except (Conflict, Unprocessable, Unavailable503) as refusal:
         return await _page(frame, workspace, member, refusal)
     return frame.to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")

@@ -20,6 +20,7 @@ from service_core.insight.connections.model import (
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Surface
 from service_core.testing.story import Story
+from tests.workspace.domains import Registrar
 
 LINK = {"name": "Spring", "destination_url": "https://example.com/a", "slug": "spring"}
 RULE = {"name": "Sale", "trigger_event": "purchase", "platform": "meta", "platform_event": "Purchase"}
@@ -44,6 +45,7 @@ BODIES = {
 """What a route needs beside the id."""
 
 INSIDE = {
+    "POST /links": ("domainId", lambda one: {"link": LINK | {"slug": None, "domain_id": one}}),
     "POST /dashboards": ("reportId", lambda one: {"dashboard": {"name": "D", "layout": _cards(one)}}),
     "PATCH /dashboards": ("reportId", lambda one: {"dashboard": {"layout": _cards(one)}}),
     "POST /analyses": (
@@ -91,6 +93,13 @@ class Belongings:
     async def link(self, key, deleted):
         slug = {"slug": f"spring-{next(self.number)}"}
         return await self.write("/links", "link", key, deleted, **LINK | slug)
+
+    async def domain(self, key, deleted):
+        registrar, host = Registrar(self.office, key), f"go{next(self.number)}.example.com"
+        made = await registrar.own(host)
+        if deleted:
+            await registrar.remove(host)
+        return made
 
     async def rule(self, key, deleted):
         asset = ConnectedAccount("act_1", "Main", (Asset("1234", "Pixel"),))
@@ -141,6 +150,7 @@ class Belongings:
 
 MAKERS = {
     "linkId": Belongings.link,
+    "domainId": Belongings.domain,
     "ruleId": Belongings.rule,
     "proposalId": Belongings.proposal,
     "reportId": Belongings.report,
