@@ -1,13 +1,12 @@
-"""Writes while PostgreSQL is killed under them: what was answered is there, and everything is there once."""
+"""Writes while PostgreSQL is killed or hangs under them: what was answered is there, and everything is there once."""
 
 import asyncio
 import random
-from contextlib import suppress
 
 import pytest
-from sqlalchemy.exc import SQLAlchemyError
 
 from service_core.insight.ports import StoreUnavailable
+from service_core.kernel.errors import Conflict
 from tests.changes.conftest import desk_over, opened
 
 pytestmark = pytest.mark.faults
@@ -20,7 +19,7 @@ class Writer:
 
     def __init__(self, desk, name):
         self.desk, self.name = desk, name
-        self.answered = {}
+        self.answered, self.refused = {}, 0
 
     async def work(self, stop):
         while not stop.is_set():
@@ -29,17 +28,37 @@ class Writer:
 
     async def _until_answered(self, sender, name):
         while name not in self.answered:
-            with suppress(StoreUnavailable, SQLAlchemyError, OSError):
+            try:
                 self.answered[name] = (await sender.create(name)).audit_id
-                return
-            await asyncio.sleep(PAUSE_SECONDS)
+            except StoreUnavailable:
+                self.refused += 1
+                await asyncio.sleep(PAUSE_SECONDS)
+            except Conflict:  # in progress: what was sent before may still come about
+                await asyncio.sleep(PAUSE_SECONDS)
 
 
-async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed(
-    postgres_server, tmp_path, full
+async def killed(server, _writers):
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+
+
+async def hung(server, writers):
+    """It goes on when every writer was told that it is unknown what became of its write."""
+    await asyncio.to_thread(server.hang)
+    told = [writer.refused for writer in writers]
+    async with asyncio.timeout(30):
+        while any(writer.refused == before for writer, before in zip(writers, told, strict=True)):
+            await asyncio.sleep(0.01)
+    await asyncio.to_thread(server.go_on)
+
+
+@pytest.mark.parametrize("harm", [killed, hung])
+async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_or_hangs(
+    postgres_server, tmp_path, full, harm
 ):
     stop = asyncio.Event()
-    async with opened(postgres_server.url, tmp_path) as one, opened(postgres_server.url, tmp_path) as other:
+    url = f"{postgres_server.url}?timeout_seconds=0.5" if harm is hung else postgres_server.url
+    async with opened(url, tmp_path) as one, opened(url, tmp_path) as other:
         desk = await desk_over(one, one)
         writers = [
             Writer(desk.at(store), f"note {n}") for n, store in enumerate([one, other] * (WRITERS // 2))
@@ -49,8 +68,7 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed(
                 at_work.create_task(writer.work(stop))
             for _ in range(20 if full else 2):
                 await asyncio.sleep(random.uniform(0.1, 0.5))
-                await asyncio.to_thread(postgres_server.kill)
-                await asyncio.to_thread(postgres_server.start)
+                await harm(postgres_server, writers)
             stop.set()
         answered = {name: audit for writer in writers for name, audit in writer.answered.items()}
         kept = [note["name"] for note in await desk.notes()]
