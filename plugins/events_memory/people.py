@@ -1,6 +1,7 @@
 """Persons over a span, who an id belongs to, and what a person did (semantics 5)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -36,7 +37,12 @@ def page(plan: PeoplePage, history: History) -> tuple[list[Person], int]:
     found = [person for person in _persons(plan.scan, history) if _asked(person, plan)]
     found.sort(key=lambda person: person.person)
     found.sort(key=_SORTS[plan.sort], reverse=True)
-    return found[plan.offset : plan.offset + plan.limit], len(found)
+    return [_told(person) for person in found[plan.offset : plan.offset + plan.limit]], len(found)
+
+
+def _told(person: Person) -> Person:
+    """A person as the page tells of them; they are found by any of their ids."""
+    return replace(person, visitor_ids=person.visitor_ids[:MOST_OF_A_PERSON])
 
 
 def _persons(scan: Scan, history: History) -> Iterator[Person]:

@@ -20,7 +20,17 @@ from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import person_no, persons_first_seen
 from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
-from service_core.plugin import CHARGE, IDENTIFY, PAGE_VIEWS, PeoplePage, Person, Scan, text_trait, traits
+from service_core.plugin import (
+    CHARGE,
+    IDENTIFY,
+    MOST_OF_A_PERSON,
+    PAGE_VIEWS,
+    PeoplePage,
+    Person,
+    Scan,
+    text_trait,
+    traits,
+)
 
 SHOWN: Final = sa.table(
     "shown",
@@ -177,13 +187,24 @@ def _seen(scan: Scan) -> sa.Select[Any]:
     source, number, where = _of_page(scan)
     c = EVENTS.c
     facts = (
-        fn.DistinctList(c.visitor_id),
         sa.func.count(c.session_no.distinct()),
         sa.func.count().filter(among(c.event_name, PAGE_VIEWS)),
         sa.func.count(),
         sa.func.max(c.timestamp),
     )
     return sa.select(number, *facts).select_from(source).where(*where).group_by(number)
+
+
+def _ids(scan: Scan) -> sa.Select[Any]:
+    """The first visitor ids of every person: a shared one may have millions."""
+    source, number, where = _of_page(scan)
+    id_ = EVENTS.c.visitor_id
+    different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
+    own = different.c.person_no
+    place = sa.func.row_number().over(partition_by=own, order_by=different.c.visitor_id).label("place")
+    first = sa.select(different, place).subquery("first")
+    told = sa.select(first.c.person_no, fn.DistinctList(first.c.visitor_id))
+    return told.where(first.c.place <= MOST_OF_A_PERSON).group_by(first.c.person_no)
 
 
 def _latest(scan: Scan) -> sa.Select[Any]:
@@ -242,6 +263,7 @@ def _shown_money(scan: Scan) -> sa.Select[Any]:
 _PARTS: Final = {
     "name": _name,
     "seen": _seen,
+    "ids": _ids,
     "latest": _latest,
     "first": _first,
     "touch": _touch,
@@ -254,7 +276,7 @@ _PARTS: Final = {
 
 def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
     (name,), latest = told["name"][number], event(told["latest"][number])
-    visitor_ids, sessions, pageviews, events, last_seen = told["seen"][number]
+    sessions, pageviews, events, last_seen = told["seen"][number]
     orders, revenue, foreign = told["money"].get(number, (0, 0, False))
     known = traits(map(loads, told["said"].get(number, ([],))[0]))
     touch = told["touch"].get(number)
@@ -262,7 +284,7 @@ def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
         person=name,
         user_id=name.removeprefix("u:") if name.startswith("u:") else None,
         visitor_id=latest.visitor_id,
-        visitor_ids=tuple(sorted(visitor_ids)),
+        visitor_ids=tuple(sorted(told["ids"][number][0])),
         email=text_trait(known, "email"),
         name=text_trait(known, "name"),
         first_seen=aware(told["first"][number][0]),

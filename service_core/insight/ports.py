@@ -248,7 +248,8 @@ class Person:
 
     ``first_seen`` and ``first_touch`` are the first ever; device and place are those of ``latest``,
     the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
-    sums charges in the scan's currency; ``foreign_money`` tells that others were left out.
+    sums charges in the scan's currency; ``foreign_money`` tells that others were left out. Of the
+    visitor ids the first `MOST_OF_A_PERSON` by code point are told.
     """
 
     person: str

@@ -5,6 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from pydantic import Field
+
 from service_core.insight.ports import Person, Touch
 from service_core.insight.rounding import money
 from service_core.kernel.params import Answer
@@ -19,7 +21,7 @@ class UserRow(Answer):
 
     user_id: str | None
     visitor_id: str
-    visitor_ids: list[str]
+    visitor_ids: list[str] = Field(description="The first 1000, by code point.")
     email: str | None
     name: str | None
     first_seen: datetime
@@ -74,7 +76,7 @@ class UserDetail(UserRow):
 
     traits: dict[str, Any]
     external_ids: dict[str, str]
-    anonymous_ids: list[str]
+    anonymous_ids: list[str] = Field(description="The first 1000, by code point.")
     first_touch: TouchAnswer | None
     last_touch: TouchAnswer | None
     lifetime: Lifetime

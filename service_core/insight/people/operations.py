@@ -29,7 +29,7 @@ from service_core.insight.people.journey import (
     session_of,
 )
 from service_core.insight.people.ports import JourneyPlan, Journeys
-from service_core.insight.ports import People, PeoplePage, Person, Scan
+from service_core.insight.ports import MOST_OF_A_PERSON, People, PeoplePage, Person, Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
@@ -111,7 +111,8 @@ class UserQuery(QueryModel):
 class User(Answer):
     """One person, with what they did in the window; lists are newest first, at most 200 each.
 
-    Of a conversion with more touches the latest 200 are weighed, and the answer is not complete.
+    Of a conversion with more touches the latest 200 are weighed, of more ids 1000 are told, and the answer is not
+    complete.
     """
 
     user: UserDetail
@@ -167,7 +168,8 @@ async def get_user(
         _detail(person, scan, people),
         journeys.journey(JourneyPlan(scan, person, credit.window, MOST)),
     )
-    whole = not any(conversion.cut for conversion in journey.conversions)
+    ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
+    whole = ids < MOST_OF_A_PERSON and not any(conversion.cut for conversion in journey.conversions)
     return User(
         user=detail,
         sessions=[session_of(session, scan.currency) for session in journey.sessions],

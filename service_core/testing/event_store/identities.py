@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from service_core.insight.people.ports import Journey, JourneyPlan
-from service_core.insight.ports import PeoplePage
+from service_core.insight.ports import MOST_OF_A_PERSON, PeoplePage
 from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
 from service_core.testing.story import Story, campaign, days
 
@@ -282,6 +282,17 @@ class Identities(Kit):
             (story.events[4], ["google"], False),
         ]
         assert await store.journey(replace(plan, person="u:U9")) == Journey((), ())
+
+    async def test_of_a_shared_id_a_thousand_visitors_are_told_and_any_of_them_finds_it(
+        self, store: Store, story: Story
+    ) -> None:
+        for number in range(MOST_OF_A_PERSON + 1):
+            story.happens("page_view", at="2026-03-01", visitor=f"A{number:04}", strong_id="U1")
+        await store.append(story.events)
+        plan = PeoplePage(story.scan(SPAN), 1, 0, "last_seen", search=f"a{MOST_OF_A_PERSON:04}")
+        ((person,), total) = await store.people(plan)
+        assert person.visitor_ids == tuple(f"A{number:04}" for number in range(MOST_OF_A_PERSON))
+        assert (person.events, total) == (MOST_OF_A_PERSON + 1, 1)
 
     async def test_of_what_many_events_say_only_the_latest_is_told(self, store: Store, story: Story) -> None:
         for day in range(1, 6):

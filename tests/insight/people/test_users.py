@@ -288,6 +288,17 @@ class TestOnePerson:
             )
         assert [(s.session_id, s.revenue) for s in (await user("A1")).sessions] == [("s2", 0), ("s1", 1)]
 
+    async def test_of_more_than_a_thousand_ids_the_first_are_told_and_the_answer_is_not_complete(
+        self, story, user, who
+    ):
+        for number in range(1000):
+            day = f"2026-07-0{1 + number % 5}"
+            story.happens("page_view", at=day, visitor=f"A{number:04}", strong_id="U1")
+            if number == 998:
+                assert (await user("U1")).complete
+        found = await user("U1")
+        assert (len(found.user.visitor_ids), found.complete) == (1000, False)
+
     async def test_lists_are_cut_at_200(self, story, user, who):
         for n in range(205):
             at = who.now - timedelta(hours=n)
