@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pluggy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from service_core.changes.resource import Writable
 from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.ports import AttributionModel
 from service_core.insight.catalog import Catalog, Dimension, Metric
@@ -113,6 +114,10 @@ class Hooks:
         """Endpoints this plugin brings; they get credentials, budgets and docs like any other."""
 
     @hookspec
+    def resources(self) -> Iterable[Writable]:  # type: ignore[empty-body]
+        """Types of resource this plugin brings, with their endpoints; writes of them are audited and undone."""
+
+    @hookspec
     def metrics(self) -> Iterable[Metric]:  # type: ignore[empty-body]
         """Metrics this plugin brings; each appears in the catalog and in ``POST /query``."""
 
@@ -134,6 +139,7 @@ class Registry:
     catalog: Catalog
     plugins: tuple[str, ...]
     models: Models = field(default_factory=Models)
+    resources: tuple[Writable, ...] = ()
 
     def open(self, port: str, url: str, *, folder: Path) -> Any:
         """Build the adapter that ``url`` names.
@@ -228,12 +234,15 @@ def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> 
         if not manager.has_plugin(point.name):
             _register(manager, _import(point), point.name)
     _check_hooks(manager)
+    resources = tuple(_each(manager.hook.resources()))
+    of_resources = [operation for resource in resources for operation in resource.operations]
     return Registry(
         adapters=_unique_adapters(_each(manager.hook.adapters())),
-        operations=_unique_routes(_each(manager.hook.operations())),
+        operations=_unique_routes([*_each(manager.hook.operations()), *of_resources]),
         catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions())),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
         models=Models.of(_each(manager.hook.attribution_models())),
+        resources=resources,
     )
 
 

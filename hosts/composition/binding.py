@@ -1,9 +1,10 @@
-"""Matching what a handler asks for to what the deployment has, by type."""
+"""Matching what a handler or a kind of resource asks for to what the deployment has, by type."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, get_type_hints
 
 from service_core.access.model import Applicant, Caller, Stranger
+from service_core.changes.resource import Kind, Writable
 from service_core.gateway.bound import Bound
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Entry, Operation, unwrapped
@@ -33,14 +34,45 @@ def bind(operation: Operation, offers: Mapping[Any, object]) -> Bound:
         if wanted in (Caller, *_WHO.values()):
             _check(operation, wanted)
             caller = name
-        elif wanted in offers:
-            dependencies[name] = offers[wanted]
         else:
-            raise StartupError(
-                f"{operation.id} ({operation.method} {operation.path}) asks for {name}: {_title(wanted)}, which "
-                "nothing provides. Ask for a port, or add a provider in hosts/composition."
-            )
+            asking = f"{operation.id} ({operation.method} {operation.path})"
+            dependencies[name] = _given(asking, name, wanted, offers)
     return Bound(operation, dependencies, caller)
+
+
+def kinds_of(resources: Iterable[Writable], offers: Mapping[Any, object]) -> tuple[Kind, ...]:
+    """Every type of resource that can be written, as this deployment writes it.
+
+    Args:
+        resources: what is installed.
+        offers: type -> the one value of that type, for the kinds that ask.
+
+    Raises:
+        StartupError: nobody provides a type, or two kinds write one type of resource.
+    """
+    kinds: dict[str, Kind] = {}
+    for resource in resources:
+        kind = resource.kind if isinstance(resource.kind, Kind) else _made(resource.kind, offers)
+        name = kind.model.resource_type
+        if name in kinds:
+            raise StartupError(f"Two plugins bring the resource {name!r}. Uninstall one of them.")
+        kinds[name] = kind
+    return tuple(kinds.values())
+
+
+def _made(kind: Callable[..., Kind], offers: Mapping[Any, object]) -> Kind:
+    wanted = get_type_hints(kind)
+    wanted.pop("return", None)
+    return kind(**{name: _given(kind.__name__, name, type_, offers) for name, type_ in wanted.items()})
+
+
+def _given(asking: str, name: str, wanted: Any, offers: Mapping[Any, object]) -> object:
+    if wanted not in offers:
+        raise StartupError(
+            f"{asking} asks for {name}: {_title(wanted)}, which nothing provides. Ask for a port, or add a "
+            "provider in hosts/composition."
+        )
+    return offers[wanted]
 
 
 def _check(operation: Operation, wanted: Any) -> None:

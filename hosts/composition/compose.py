@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from hosts.composition.access import access_parts
-from hosts.composition.binding import bind
+from hosts.composition.binding import bind, kinds_of
 from hosts.composition.codec import CODEC
 from hosts.composition.ports import Ports, running
 from hosts.composition.sharing import sharing_parts
@@ -42,15 +43,15 @@ from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.cards import CardRuns
 from service_core.workspace.deadline import Alarm
-from service_core.workspace.kinds import kinds_of
 from service_core.workspace.reports.run import ReportRuns
 from service_core.workspace.rules.platforms import PLATFORMS, Platforms
 
 _Part = TypeVar("_Part")
 
 
+@cache
 def installed() -> Registry:
-    """The core and every installed plugin.
+    """The core and every installed plugin, looked for once: what is installed stays so while a process runs.
 
     Raises:
         StartupError: a plugin that cannot be used; the message says which and what to do.
@@ -149,15 +150,14 @@ def _offers(
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     cards = CardRuns(reports, alarm)
+    given = {**ports.by_type(), Settings: settings, Platforms: platforms}
     return {
-        **ports.by_type(),
+        **given,
         **sharing_parts(ports, cards),
         Clock: ports.clock,
-        Settings: settings,
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
-        Writes: Writes(ports.workspace, kinds_of(settings, ports.workspace, ports.edge, platforms)),
-        Platforms: platforms,
+        Writes: Writes(ports.workspace, kinds_of(registry.resources, given)),
         Handbook: Handbook(settings.http.handbook_url),
         Catalog: registry.catalog,
         Models: models,

@@ -1,10 +1,11 @@
-"""The core as a plugin of itself: its operations, metrics and dimensions, in explicit tuples."""
+"""The core as a plugin of itself: its operations, resources, metrics and dimensions, in explicit tuples."""
 
 from collections.abc import Iterable
 
 from service_core.access.requests import operations as requests
 from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
+from service_core.changes.resource import Writable
 from service_core.delivery.exports import operations as exports
 from service_core.extension import hook
 from service_core.gateway import operations as gateway
@@ -22,12 +23,19 @@ from service_core.intake import operations as intake
 from service_core.kernel.operations import Operation
 from service_core.workspace import onboarding, search
 from service_core.workspace.analyses import operations as analyses
+from service_core.workspace.analyses.resource import ANALYSIS_KIND
 from service_core.workspace.dashboards import operations as dashboards
+from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
 from service_core.workspace.links import operations as links
+from service_core.workspace.links.domains.resource import DOMAIN_KIND
+from service_core.workspace.links.resource import link_kind
 from service_core.workspace.reports import operations as reports
 from service_core.workspace.rules import operations as rules
+from service_core.workspace.rules.resource import rule_kind
 from service_core.workspace.scripts import operations as scripts
+from service_core.workspace.scripts.resource import proposal_kind
 from service_core.workspace.share_links import operations as share_links
+from service_core.workspace.share_links.resource import SHARE_LINK_KIND
 
 
 @hook
@@ -48,13 +56,20 @@ def operations() -> Iterable[Operation]:
         *handbook.OPERATIONS,
         *onboarding.OPERATIONS,
         *search.OPERATIONS,
-        *rules.OPERATIONS,
-        *links.OPERATIONS,
-        *scripts.OPERATIONS,
-        *reports.OPERATIONS,
-        *dashboards.OPERATIONS,
-        *analyses.OPERATIONS,
-        *share_links.OPERATIONS,
+    )
+
+
+@hook
+def resources() -> Iterable[Writable]:
+    return (
+        Writable(rule_kind, rules.OPERATIONS),
+        Writable(link_kind, links.OPERATIONS),
+        Writable(DOMAIN_KIND),
+        Writable(proposal_kind, scripts.OPERATIONS),
+        Writable(LISTED_REPORT_KIND, reports.OPERATIONS),
+        Writable(DASHBOARD_KIND, dashboards.OPERATIONS),
+        Writable(ANALYSIS_KIND, analyses.OPERATIONS),
+        Writable(SHARE_LINK_KIND, share_links.OPERATIONS),
     )
 
 

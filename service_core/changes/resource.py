@@ -13,7 +13,7 @@ from service_core.access.model import Via
 from service_core.changes.actor import Actor
 from service_core.kernel.errors import Conflict, Refusal
 from service_core.kernel.instants import wire
-from service_core.kernel.operations import Scope
+from service_core.kernel.operations import Operation, Scope
 from service_core.kernel.paging import Mark
 
 State = Mapping[str, Any]
@@ -152,3 +152,17 @@ class Kind:
     async def knowing(self, records: Records, record: Resource) -> "Kind":
         """The kind with which to tell of a record and its change."""
         return await self.informed(records, record) if self.informed else self
+
+
+@dataclass(frozen=True, slots=True)
+class Writable:
+    """A type of resource as it is brought along; nothing else has to know of it.
+
+    Attributes:
+        kind: how it is written; or a function that says so, whose keyword-only parameters are matched by
+            their annotations, as those of a handler.
+        operations: its endpoints.
+    """
+
+    kind: Kind | Callable[..., Kind]
+    operations: tuple[Operation, ...] = ()

@@ -21,14 +21,15 @@ def domain_of(settings: Settings) -> LinkDomain | None:
     return LinkDomain(settings.links.domain.lower()) if settings.links.domain else None
 
 
-def link_kind(shared: LinkDomain | None, clicks: Clicks, memory: EdgeMemory) -> Kind:
+def link_kind(*, settings: Settings, clicks: Clicks, memory: EdgeMemory) -> Kind:
     """How links are written.
 
     Args:
-        shared: the link domain of the deployment; None when it has none.
+        settings: the link domain of the deployment, if it has one.
         clicks: how often links were clicked.
         memory: told of every change of a redirect.
     """
+    shared = domain_of(settings)
 
     async def informed(records: Records, link: Any) -> Kind:
         counts = await clicks.click_counts(link.workspace_id, [link.id])

@@ -9,7 +9,7 @@ from service_core.workspace.rules.model import Rule
 from service_core.workspace.rules.platforms import CUSTOM, Platform, Platforms
 
 
-def rule_kind(platforms: Platforms) -> Kind:
+def rule_kind(*, platforms: Platforms) -> Kind:
     """How rules are written.
 
     Args:

@@ -2,20 +2,21 @@
 
 from service_core.changes.resource import Kind, State
 from service_core.kernel.operations import Scope
+from service_core.kernel.settings import Settings
 from service_core.workspace.scripts.model import Proposal
 
 
-def proposal_kind(web_url: str) -> Kind:
+def proposal_kind(*, settings: Settings) -> Kind:
     """How proposals are written.
 
     Args:
-        web_url: address of the web application, where people review them.
+        settings: where people review them.
     """
 
     def effects(prior: State | None, new: State | None) -> tuple[State, ...]:
         if prior is not None or new is None:
             return ()
-        return (_waits(new, web_url),)
+        return (_waits(new, settings.http.web_url),)
 
     return Kind(Proposal, Scope.PROPOSE_SCRIPTS, effects)
 
