@@ -2,7 +2,8 @@
 
 import pytest
 
-from hosts.composition.compose import installed
+from service_core import builtin
+from service_core.extension import load
 from service_core.testing.story import campaign
 from tests.insight.served import STORES, serving
 
@@ -19,7 +20,7 @@ def site(install):
 async def shop(request, site, tmp_path, monkeypatch):
     """Ada, on two devices, sees the tour twice and once to its end; Bob begins the demo, a day later."""
     monkeypatch.syspath_prepend(str(site))
-    async with serving(request.param, tmp_path, installed()) as served:
+    async with serving(request.param, tmp_path, load([("builtin", builtin)])) as served:
         shop = await served.workspace()
         tour, demo = {"event_data": {"video": "tour"}}, {"event_data": {"video": "demo"}}
         ada = {"strong_id": "U-ada", "country": "DE", **campaign("google", "cpc", "spring")}
