@@ -8,7 +8,7 @@ from os import urandom
 
 import cbor2
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 
 ORIGIN = "http://localhost:8080"
 PRESENT, VERIFIED, ATTESTED = 0x01, 0x04, 0x40
@@ -44,8 +44,7 @@ class Authenticator:
     def make(self, asked):
         """Fields of the form after ``navigator.credentials.create``."""
         self.user = decoded(asked["user"]["id"])
-        numbers = self.key.public_key().public_numbers()
-        public = cbor2.dumps({1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)})
+        public = cbor2.dumps(self._public())
         named = bytes(16) + len(self.credential_id).to_bytes(2) + self.credential_id
         attestation = {"fmt": "none", "attStmt": {}, "authData": self._data(ATTESTED) + named + public}
         return {
@@ -65,8 +64,25 @@ class Authenticator:
             "user": encoded(self.user),
             "client_data": client_data,
             "authenticator_data": encoded(data),
-            "signature": encoded(self.key.sign(signed, ec.ECDSA(hashes.SHA256()))),
+            "signature": encoded(self._signature(signed)),
         }
+
+    def _public(self):
+        """The public key in COSE form."""
+        public = self.key.public_key()
+        if isinstance(public, ed25519.Ed25519PublicKey):
+            return {1: 1, 3: -8, -1: 6, -2: public.public_bytes_raw()}
+        numbers = public.public_numbers()
+        if isinstance(public, rsa.RSAPublicKey):
+            return {1: 3, 3: -257, -1: numbers.n.to_bytes(256), -2: numbers.e.to_bytes(3)}
+        return {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32), -3: numbers.y.to_bytes(32)}
+
+    def _signature(self, data):
+        if isinstance(self.key, ed25519.Ed25519PrivateKey):
+            return self.key.sign(data)
+        if isinstance(self.key, rsa.RSAPrivateKey):
+            return self.key.sign(data, padding.PKCS1v15(), hashes.SHA256())
+        return self.key.sign(data, ec.ECDSA(hashes.SHA256()))
 
     def _client_data(self, ceremony, asked):
         said = {"type": f"webauthn.{ceremony}", "challenge": asked["challenge"], "origin": self.origin}

@@ -150,7 +150,7 @@ class House:
     async def everywhere(self):
         """Every page there is to look at."""
         return [
-            f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/lost-password",
+            f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/account", f"{self.app}/lost-password",
             f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
             f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
             f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts", f"{self.settings}/shared",
@@ -164,7 +164,8 @@ async def house(tmp_path_factory):
     from playwright.async_api import async_playwright  # noqa: PLC0415 - its driver starts a process
 
     listener = bind("127.0.0.1:0")
-    root = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    # A name, not an address: browsers have passkeys for names alone.
+    root = f"http://localhost:{listener.getsockname()[1]}"
     folder = tmp_path_factory.mktemp("house")
     service, _ = built(
         folder, clock=system_clock, settings={"http": {"root_url": root}, "storage": {"events": "memory://"}}
