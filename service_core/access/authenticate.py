@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from service_core.access.lookup import CAPACITY, Lookup, Unknown
+from service_core.access.lookup import CAPACITY, Lookup
 from service_core.access.model import CredentialKind, Identity
 from service_core.access.ports import Directory
 from service_core.kernel.clock import Clock
@@ -44,18 +44,6 @@ class Authenticator:
         if identity is None or identity.credential.kind not in READERS:
             raise refused()
         return identity
-
-    def recall_write_key(self, key: str) -> Identity | Unknown | None:
-        """A write key as far as it can be told without waiting: the path of nearly every event.
-
-        Returns:
-            The identity; None when the key is known to open nothing; `Unknown.DIGEST` when
-            `identify_write_key` has to be awaited.
-        """
-        if not WRITE_KEY.fullmatch(key):
-            return None
-        remembered = self._lookup.recall(digest(key), unsure=True)
-        return remembered if isinstance(remembered, Unknown) else _writer(remembered)
 
     async def identify_write_key(self, key: str) -> Identity | None:
         """The write key of an active workspace; None for any other key, however long (contract 10.1)."""

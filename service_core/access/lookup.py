@@ -14,7 +14,7 @@ LIFETIME: Final = timedelta(seconds=300)
 CAPACITY: Final = 10_000
 
 
-class Unknown(Enum):
+class _Unknown(Enum):
     """The memory says nothing about a digest; None would mean: known to match nothing."""
 
     DIGEST = "digest"
@@ -44,29 +44,29 @@ class Lookup:
         self._known: OrderedDict[str, tuple[datetime, Identity | None]] = OrderedDict()
         self._running: dict[str, asyncio.Task[Identity | None]] = {}
 
-    def recall(self, digest: str, *, unsure: bool = False) -> Identity | Unknown | None:
+    def _recall(self, digest: str, *, unsure: bool = False) -> Identity | _Unknown | None:
         """What is remembered of a digest; never waits."""
         generation = self._directory.generation()
         if generation is None:
             if not unsure:
                 self._running.clear()  # their answers may be old, too
-                return Unknown.DIGEST
+                return _Unknown.DIGEST
         elif generation != self._generation:
             self._forget(generation)
         kept = self._known.get(digest)
         if kept is None:
-            return Unknown.DIGEST
+            return _Unknown.DIGEST
         age = self._clock() - kept[0]
         if not timedelta() <= age < LIFETIME:
             del self._known[digest]
-            return Unknown.DIGEST
+            return _Unknown.DIGEST
         self._known.move_to_end(digest)
         return kept[1]
 
     async def find(self, digest: str, *, unsure: bool = False) -> Identity | None:
         """The identity of a digest; callers that miss at the same time share one question."""
-        remembered = self.recall(digest, unsure=unsure)
-        if not isinstance(remembered, Unknown):
+        remembered = self._recall(digest, unsure=unsure)
+        if not isinstance(remembered, _Unknown):
             return remembered
         task = self._running.get(digest)
         if task is None:

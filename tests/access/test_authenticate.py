@@ -7,7 +7,6 @@ import pytest
 
 from service_core.access.authenticate import Authenticator
 from service_core.access.keys import found_workspace, mint_key, regenerate, revoke_key
-from service_core.access.lookup import Unknown
 from service_core.access.model import CredentialKind
 from service_core.kernel.errors import Unauthorized
 from service_core.kernel.ids import new_agent_token, new_write_key
@@ -179,18 +178,15 @@ async def test_the_memory_is_bounded_and_keeps_what_is_used(directory, clock, fo
     assert len(door._lookup._known) == 10
 
 
-async def test_a_write_key_is_told_without_waiting_once_it_is_known(directory, door, founded):
-    key = founded.write_key.secret
-    assert door.recall_write_key(key) is Unknown.DIGEST
-    identity = await door.identify_write_key(key)
+async def test_a_write_key_is_asked_for_once(directory, door, founded):
+    identity = await door.identify_write_key(founded.write_key.secret)
     assert identity is not None
-    assert door.recall_write_key(key) == identity
+    assert await door.identify_write_key(founded.write_key.secret) == identity
     assert directory.questions == 1
 
 
 @pytest.mark.parametrize("key", ["", "dk_", "dk_" + "g" * 32, TOKEN, "x" * 257, "dk_" + "0" * 254, "ключ"])
 async def test_what_is_no_write_key_never_reaches_the_directory(directory, door, key):
-    assert door.recall_write_key(key) is None
     assert await door.identify_write_key(key) is None
     assert directory.questions == 0
 
@@ -198,7 +194,7 @@ async def test_what_is_no_write_key_never_reaches_the_directory(directory, door,
 async def test_an_unknown_write_key_is_remembered_as_none(directory, door):
     key = new_write_key()
     assert await door.identify_write_key(key) is None
-    assert door.recall_write_key(key) is None
+    assert await door.identify_write_key(key) is None
     assert directory.questions == 1
 
 
