@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from service_core.access.members.model import Account, Invitation, Link, Member, Purpose, Session
-from service_core.access.model import Credential, Grant, Identity, Workspace
-from service_core.access.oauth.model import ACCESS_TOKEN_LIFETIME, AccessToken
+from service_core.access.model import Credential, Identity, Workspace
 from service_core.access.passkeys.model import Challenge, Passkey
 from service_core.access.requests.model import REQUEST_LIFETIME, KeyRequest, RequestStatus
 from service_core.access.roles import Role
@@ -228,15 +227,13 @@ class _Passkeys:
 
 
 class MemoryAccess(_Directory, _People, _Passkeys):
-    """Every port of the wing `access` in memory."""
+    """The ports of the wing `access` in memory, but those of OAuth."""
 
     def __init__(self) -> None:
         super().__init__()
         self.requests: _Kept[KeyRequest] = _Kept()
         self.filed_once: dict[str, KeyRequest] = {}
         self.signups: dict[UUID, tuple[Signup, Secrets]] = {}
-        self.given: dict[UUID, Grant] = {}
-        self.tokens: dict[str, tuple[UUID, datetime]] = {}
 
     async def file(self, request: KeyRequest, link: str, once: str | None) -> KeyRequest:
         former = self.filed_once.get(once) if once is not None else None
@@ -323,26 +320,3 @@ class MemoryAccess(_Directory, _People, _Passkeys):
             ready = replace(request, workspace_id=workspace.id, expires_at=now + REQUEST_LIFETIME)
             self.requests.values[request.id] = ready
         return account
-
-    async def save_grant(self, grant: Grant) -> None:
-        known = self.given.get(grant.id)
-        self.given[grant.id] = replace(grant, ended_at=(known and known.ended_at) or grant.ended_at)
-
-    async def grants(self, workspace_id: UUID) -> list[Grant]:
-        return [one for one in self.given.values() if one.workspace_id == workspace_id and not one.ended_at]
-
-    async def save_access_token(self, digest: str, grant_id: UUID, expires_at: datetime) -> None:
-        now = expires_at - ACCESS_TOKEN_LIFETIME
-        self.tokens = {k: (g, end) for k, (g, end) in self.tokens.items() if g != grant_id or end > now}
-        self.tokens[digest] = grant_id, expires_at
-
-    async def access_token(self, digest: str) -> AccessToken | None:
-        if digest not in self.tokens:
-            return None
-        grant_id, expires_at = self.tokens[digest]
-        grant = self.given[grant_id]
-        member = self.belonging.get((grant.workspace_id, grant.account_id))
-        if grant.ended_at is not None or member is None:
-            return None
-        owner = self.accounts[grant.account_id], member, self.owners[grant.workspace_id]
-        return AccessToken(grant, expires_at, *owner)
