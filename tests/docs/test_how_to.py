@@ -12,7 +12,9 @@ FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTAL
 INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
 
 
-@pytest.mark.parametrize("page", ["add-a-metric.md", "add-an-attribution-model.md"])
+@pytest.mark.parametrize(
+    "page", ["add-a-metric.md", "add-an-attribution-model.md", "add-a-writable-resource.md"]
+)
 def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
     files = FILE.findall((PAGES / page).read_text())
     assert len(files) >= 2
