@@ -1,0 +1,145 @@
+"""F9 on RQ: the process of a job, its worker, or both are killed while a file is written; every export ends whole."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import cycle, islice
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from hosts.worker.exports import KEEP_SECONDS, exporter_of
+from hosts.worker.periodic import every
+from service_core.delivery.exports.model import Status
+from service_core.testing.story import Story
+from tests.faults.conftest import FULL
+from tests.plugins.test_jobs_rq import Deployment
+
+pytestmark = pytest.mark.faults
+
+EVENTS = 12_000 if FULL else 6_000
+PROMISED_SECONDS = 120
+
+
+class Factory(Deployment):
+    """A deployment with events on PostgreSQL, and one worker at a time to be killed."""
+
+    async def fill(self):
+        identity = (await self.service.ports.workspace.workspaces())[0]
+        story, start = Story(identity.id), datetime(2026, 7, 1, tzinfo=UTC)
+        for number in range(EVENTS):
+            story.happens(
+                "page_view",
+                at=start + timedelta(seconds=30 * number),
+                visitor=f"A{number % 99}",
+                page_title="x" * 200,
+                event_data={"n": number},
+            )
+        await self.service.ports.events.append(story.events)
+
+    async def state(self, export_id):
+        return await self.service.ports.workspace.export(UUID(export_id))
+
+    def is_writing(self, export_id):
+        return any(path.stat().st_size for path in self.folder.glob(f"{export_id}-*.part"))
+
+    @property
+    def folder(self):
+        return self.config.parent / "exports"
+
+    async def undisturbed(self):
+        """The rows of an export that nobody disturbs; its file goes."""
+        export_id = await self.order()
+        await self.exporter.run_next()
+        job = await self.state(export_id)
+        rows = self.rows(job)
+        (self.folder / job.file).unlink()
+        return rows
+
+    def rows(self, job):
+        return sorted((self.folder / job.file).read_bytes().splitlines())
+
+    @property
+    def exporter(self):
+        return exporter_of(self.service.ports, self.service.registry)
+
+    async def rouse(self):
+        """What a scheduler does, whenever it does it."""
+        await self.exporter.rouse(self.service.ports.jobs)
+
+    async def end_lease(self, export_id):
+        """Let the time pass for which a job whose process is gone still counts as being done."""
+        job = await self.state(export_id)
+        if job.status is Status.RUNNING:
+            ended = replace(job, free_at=datetime.now(UTC))
+            await self.service.ports.workspace.replace_export(job, ended)
+            await self.rouse()
+
+
+def children_of(pid):
+    """Ids of the processes one started; each of its threads may have."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def worker_and_horse(supervisor):
+    """The process that waits for jobs, and the one that does the present job."""
+    (worker,) = children_of(supervisor)
+    return worker, *children_of(worker)
+
+
+def horse_alone(_worker, *horses):
+    return horses
+
+
+def worker_alone(worker, *_horses):
+    return (worker,)
+
+
+def both(*processes):
+    return processes
+
+
+@pytest.fixture
+async def factory(tmp_path, redis_server, postgres_url):
+    made = Factory(tmp_path, redis_server.url, postgres_url)
+    async with made.service:
+        await made.open()
+        await made.fill()
+        stop = asyncio.Event()
+        rousing = asyncio.create_task(every(KEEP_SECONDS, made.rouse, stop))
+        yield made
+        stop.set()
+        await rousing
+
+
+async def until(condition, seconds=60):
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+@pytest.mark.timeout(900)
+async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, full):
+    wanted, ordered = await factory.undisturbed(), []
+    with factory.worker() as supervisor:
+        for victims in islice(cycle((horse_alone, worker_alone, both)), 20 if full else 2):
+            for earlier in ordered[-3:-2]:
+                await factory.final(earlier, PROMISED_SECONDS)
+            ordered.append(await factory.order())
+            await until(lambda: factory.is_writing(ordered[-1]))
+            for pid in victims(*worker_and_horse(supervisor.pid)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if not full:
+                await factory.end_lease(ordered[-1])
+        jobs = [await factory.final(export_id, PROMISED_SECONDS) for export_id in ordered]
+        for job in jobs:
+            assert (job.status, job.row_count) == (Status.COMPLETED, EVENTS), job.error
+            assert (job.completed_at - job.created_at).total_seconds() < PROMISED_SECONDS
+            assert factory.rows(job) == wanted
+        await until(lambda: {path.name for path in factory.folder.iterdir()} == {job.file for job in jobs})
