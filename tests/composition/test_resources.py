@@ -15,13 +15,13 @@ from service_core.kernel.settings import Settings
 
 
 class Note(Resource):
-    resource_type: ClassVar[str] = "note"
+    resource_type: ClassVar[str] = "own_note"
 
 
 NOTES = Kind(Note, Scope.WRITE_REPORTS)
 
 
-@operation("GET /notes", tag="own")
+@operation("GET /own-notes", tag="own")
 async def list_notes() -> dict[str, int]:
     """List what was noted."""
     return {}
@@ -59,10 +59,10 @@ def test_a_type_nobody_provides_stops_the_start_with_the_kinds_name():
 
 
 def test_two_kinds_of_one_type_stop_the_start():
-    with pytest.raises(StartupError, match="'note'"):
+    with pytest.raises(StartupError, match="'own_note'"):
         kinds_of([Writable(NOTES), Writable(NOTES)], {})
 
 
 def test_two_resources_of_one_route_stop_the_start():
-    with pytest.raises(StartupError, match="GET /notes"):
+    with pytest.raises(StartupError, match="GET /own-notes"):
         bringing(Writable(NOTES, (list_notes,)), Writable(NOTES, (list_notes,)))
