@@ -10,6 +10,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.parts import BUCKET, Part, in_seconds, keys
+from plugins.events_sql.prepared import Derived
 from plugins.events_sql.presence import told_by_sessions
 from plugins.events_sql.statements import built
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
@@ -27,7 +28,7 @@ def aggregate(plan: Aggregate, reader: Reader) -> Grid:
     return _answer(plan, leaves, found, shown=len(found))
 
 
-def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> sa.Subquery:
+def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
     """Every group with the values of all leaves, before order and limit."""
 
     def scan_of(index: int) -> tuple[str, int, bool]:
@@ -36,12 +37,13 @@ def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> sa.Subquery:
 
     order = sorted(range(len(leaves)), key=scan_of)
     parts = [Part(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]
+    kinds = {str(c.key): c.type for c in parts[0].selected_columns}
     if len(parts) == 1:
-        return parts[0].subquery("grid")
-    together = sa.union_all(*parts).subquery("parts")
+        return Derived(parts[0], "grid", kinds)
+    together = Derived(sa.union_all(*parts), "parts", kinds)
     group = [together.c[key] for key in keys(plan)]
     sums = [_summed(together.c[f"m{i}"], leaf).label(f"m{i}") for i, leaf in enumerate(leaves)]
-    return sa.select(*group, *sums).group_by(*group).subquery("grid")
+    return Derived(sa.select(*group, *sums).group_by(*group), "grid", kinds)
 
 
 def _summed(column: Expression, leaf: Leaf) -> Expression:
@@ -68,9 +70,7 @@ def _page(plan: Aggregate, leaves: Sequence[Leaf], limit: int | None, offset: in
     return statement if not names else statement.limit(limit).offset(offset or None)
 
 
-def _sorted_by(
-    plan: Aggregate, leaves: Sequence[Leaf], rows: sa.Subquery, sort: Sort
-) -> sa.UnaryExpression[Any]:
+def _sorted_by(plan: Aggregate, leaves: Sequence[Leaf], rows: Derived, sort: Sort) -> sa.UnaryExpression[Any]:
     if sort.by == "bucket":
         value: Expression = rows.c[BUCKET]
     elif sort.by.startswith("d"):
@@ -81,11 +81,12 @@ def _sorted_by(
     return (value.desc() if sort.descending else value.asc()).nulls_last()
 
 
-def _measured(measure: Measure, leaves: Sequence[Leaf], rows: sa.Subquery) -> Expression:
+def _measured(measure: Measure, leaves: Sequence[Leaf], rows: Derived) -> Expression:
     """The value of a measure from those of its leaves; NULL for a quotient by 0."""
     match measure:
         case Leaf():
-            return rows.c[f"m{leaves.index(measure)}"]
+            leaf: Expression = rows.c[f"m{leaves.index(measure)}"]
+            return leaf
         case Difference(minuend, subtrahend):
             return _measured(minuend, leaves, rows) - _measured(subtrahend, leaves, rows)
         case Ratio(numerator, denominator, scale, complement):

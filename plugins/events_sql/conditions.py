@@ -5,7 +5,7 @@ operand compares as text, by code point.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -31,25 +31,47 @@ _ORDER: Final[Mapping[Op, Callable[[Expression, Any], Expression]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Value:
-    """A column as a predicate sees it: as it is, as text, as a number; None where it is never that."""
+    """Something as a predicate sees it; what it is as text or number is worked out when it is asked.
 
-    set: Expression
-    text: Expression | None
-    number: Expression | None
+    Args:
+        found: as it is.
+        text: it as text; None where it never is any.
+        number: it as a number, likewise.
+    """
+
+    def __init__(
+        self,
+        found: Expression,
+        text: Callable[[], Expression] | None,
+        number: Callable[[], Expression] | None,
+    ) -> None:
+        self.set, self._text, self._number = found, text, number
+
+    @cached_property
+    def text(self) -> Expression | None:
+        """It as text."""
+        return self._text and self._text()
+
+    @cached_property
+    def number(self) -> Expression | None:
+        """It as a number."""
+        return self._number and self._number()
 
 
 def of_column(column: Expression) -> Value:
     """A column of one of our tables by its SQL type."""
     if isinstance(column.type, sa.Boolean):
-        spelled = sa.case((column, sa.literal("true")), (sa.not_(column), sa.literal("false")))
-        return Value(column, spelled, None)
+        return Value(column, lambda: _spelled_out(column), None)
     if isinstance(column.type, sa.BigInteger | sa.Double | sa.Numeric):
-        return Value(column, sa.cast(column, sa.Text), column)
+        return Value(column, lambda: sa.cast(column, sa.Text), lambda: column)
     if isinstance(column.type, sa.String):
-        return Value(column, column, fn.Spelled(column, sa.literal(_NUMBER)))
+        return Value(column, lambda: column, lambda: fn.Spelled(column, sa.literal(_NUMBER)))
     return Value(column, None, None)
+
+
+def _spelled_out(truth: Expression) -> Expression:
+    return sa.case((truth, sa.literal("true")), (sa.not_(truth), sa.literal("false")))
 
 
 def of_data(document: Expression, path: str) -> Value:
@@ -58,8 +80,11 @@ def of_data(document: Expression, path: str) -> Value:
     pointer = "/" + "/".join(key.replace("~", "~0").replace("/", "~1") for key in keys)
     place = document, fn.Path(*map(sa.literal, (pointer, *keys)))
     found = fn.JsonScalar(*place)
-    spelled = fn.Spelled(found, sa.literal(_NUMBER))
-    return Value(fn.JsonSet(*place), found, sa.case((sa.not_(fn.JsonIsBoolean(*place)), spelled)))
+
+    def number() -> Expression:
+        return sa.case((sa.not_(fn.JsonIsBoolean(*place)), fn.Spelled(found, sa.literal(_NUMBER))))
+
+    return Value(fn.JsonSet(*place), lambda: found, number)
 
 
 def meets(value: Value, predicate: Predicate) -> Expression:
@@ -90,7 +115,8 @@ def _one_of(value: Value, operands: tuple[Any, ...]) -> Expression:
     texts = [as_text(one) for one in operands if one is not None and not _is_number(one)]
     found = [fn.OneOf(value.text, *map(sa.literal, texts))] if texts and value.text is not None else []
     numbers = [_compared(value, Op.EQ, one) for one in operands if _is_number(one)]
-    return sa.or_(sa.false(), *absent, *found, *numbers)
+    any_of = (*absent, *found, *numbers)
+    return sa.or_(*any_of) if any_of else sa.false()
 
 
 def _compared(value: Value, op: Op, operand: Any) -> Expression:

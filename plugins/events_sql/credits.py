@@ -5,24 +5,25 @@ Weights are whole numbers too, except those of decay.
 """
 
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.facts import among
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.reach import reached
+from plugins.events_sql.prepared import Derived, parameter, source
+from plugins.events_sql.reach import read_by, seen
 from plugins.events_sql.relations import Rows, between, within
-from plugins.events_sql.stitching import person_of, persons_first_seen
+from plugins.events_sql.stitching import persons_first_seen
 from plugins.events_sql.touches import COLUMNS, touches
-from plugins.events_sql.units import units
+from plugins.events_sql.units import UNIT, units
 from service_core.plugin import Credit, Scan, Span, Weighting
 
 TOUCH: Final = "touch."
 _SHARED: Final = ("credit", "amount", "refunded")
 _EXACT: Final = 10**9
+_HALF_LIFE: Final = parameter("half_life", sa.Double())
 
 
 class CreditRows(Rows):
@@ -50,15 +51,37 @@ class CreditRows(Rows):
         return self.table.c[name] if name in known else super().single(name)
 
 
-def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Subquery:
+def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> Derived:
     """One row per unit and touch with a share in it, or one without a touch."""
-    unit = _stitched_units(scan, span, rule, used)
-    touch = touches(scan, persons=sa.select(unit.c.person_no))
-    asked = {name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH)}
-    path = _paths(unit, touch, scan, rule, sorted(asked & set(COLUMNS)))
-    shared = _split(path, rule, [name for name in _SHARED if name in used])
+    looked = Span(span.start, span.end + rule.window) if rule.by_touch else span
+    unit = units(scan, looked, rule, whole="first_order" in used)
+    touch = touches(scan, of=unit)
+    known = {"first_order", *_SHARED, *(f"{TOUCH}{name}" for name in COLUMNS)}
+    split = Split(rule.weighting, rule.drop_direct, rule.by_touch, rule.ends_share)
+    values = {
+        "workspace": scan.workspace_id,
+        "within": micros_of(rule.window),
+        "half_life": float(micros_of(rule.half_life)),
+    }
+    found = source(_shares, split, tuple(sorted(used & known)))
+    return found.under("credits", *read_by(unit, touch), **values)
+
+
+class Split(NamedTuple):
+    """How a rule shares out, whatever the lengths of time it goes by."""
+
+    weighting: Weighting
+    drop_direct: bool
+    by_touch: bool
+    ends_share: float
+
+
+def _shares(rule: Split, used: tuple[str, ...]) -> sa.Select[Any]:
+    unit = UNIT
+    asked = tuple(name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH))
+    shared = _split(_paths(rule, asked), rule, [name for name in _SHARED if name in used])
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
-    columns = [shared.c[f"touch_{name}"] for name in sorted(asked & set(COLUMNS))]
+    columns = [shared.c[f"touch_{name}"] for name in asked]
     parts = [
         sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) if name in used else unit.c[name]
         for name in _SHARED
@@ -67,34 +90,14 @@ def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.Sub
     if "first_order" in used:
         facts.append(unit.c.first_order)
     attributed = shared.c.unit.is_not(None).label("attributed")
-    return (
-        sa.select(at.label("at"), *columns, *parts, *facts, attributed)
-        .select_from(unit.outerjoin(shared, shared.c.unit == unit.c.unit))
-        .subquery("credits")
+    return sa.select(at.label("at"), *columns, *parts, *facts, attributed).select_from(
+        unit.outerjoin(shared, shared.c.unit == unit.c.unit)
     )
 
 
-def _stitched_units(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> sa.CTE:
-    looked = Span(span.start, span.end + rule.window) if rule.by_touch else span
-    found = units(scan, looked, whole="first_order" in used)
-    source, person_no = person_of(found, scan)
-    columns = [column for column in found.c if column.name != "person_no"]
-    statement = sa.select(*columns, person_no.label("person_no")).select_from(source)
-    if "first_order" in used:
-        place = sa.func.row_number().over(
-            partition_by=(found.c.is_order, person_no), order_by=(found.c.timestamp, found.c.seq)
-        )
-        statement = statement.add_columns(sa.and_(found.c.is_order, place == 1).label("first_order"))
-    whole = statement.subquery("stitched")
-    narrowed = sa.select(whole).where(*between(whole.c.booked, looked))
-    if rule.event_names is not None:
-        narrowed = narrowed.where(among(whole.c.event_name, rule.event_names))
-    return narrowed.cte("unit")
-
-
-def _paths(unit: sa.CTE, touch: sa.CTE, scan: Scan, rule: Credit, asked: list[str]) -> sa.Subquery:
+def _paths(rule: Split, asked: tuple[str, ...]) -> sa.Subquery:
     """The touches in the window of every unit, with their place in the path."""
-    touched = reached(unit, touch, scan, rule.window, asked, "has_path", *_SHARED)
+    touched = source(seen, UNIT.name, "touches", asked, ("has_path", *_SHARED)).under("reached")
     every = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
     counts = sa.or_(sa.not_(touched.c.is_direct), every).label("counts")
     met = sa.select(touched, counts).where(touched.c.has_path).subquery("met")
@@ -109,7 +112,7 @@ def _paths(unit: sa.CTE, touch: sa.CTE, scan: Scan, rule: Credit, asked: list[st
     return (counted.where(met.c.counts) if rule.drop_direct else counted).subquery("path")
 
 
-def _split(path: sa.Subquery, rule: Credit, shared: list[str]) -> sa.Subquery:
+def _split(path: sa.Subquery, rule: Split, shared: list[str]) -> sa.Subquery:
     """The part of every touch in each asked number of its unit."""
     if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
         chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
@@ -129,11 +132,9 @@ def _split(path: sa.Subquery, rule: Credit, shared: list[str]) -> sa.Subquery:
     )
 
 
-def _weight(columns: Any, rule: Credit) -> Expression:
+def _weight(columns: Any, rule: Split) -> Expression:
     if rule.weighting is Weighting.DECAY:
-        halves = sa.cast(columns.waited - columns.least, sa.Double) / sa.literal(
-            float(micros_of(rule.half_life)), sa.Double
-        )
+        halves = sa.cast(columns.waited - columns.least, sa.Double) / _HALF_LIFE
         return sa.func.pow(sa.literal(0.5, sa.Double), halves, type_=sa.Double)
     if rule.weighting is Weighting.ENDS:
         share = Fraction(rule.ends_share).limit_denominator(_EXACT)
@@ -144,14 +145,14 @@ def _weight(columns: Any, rule: Credit) -> Expression:
     return sa.literal_column("1", sa.BigInteger)
 
 
-def _quota(columns: Any, name: str, rule: Credit) -> Expression:
+def _quota(columns: Any, name: str, rule: Split) -> Expression:
     if rule.weighting is Weighting.DECAY:
         share: Expression = columns[name] * columns.weight / columns.whole
         return share
     return fn.WideQuotient(fn.Huge(columns[name]) * columns.weight, columns.whole)
 
 
-def _rest(columns: Any, name: str, rule: Credit) -> Expression:
+def _rest(columns: Any, name: str, rule: Split) -> Expression:
     if rule.weighting is Weighting.DECAY:
         quota = _quota(columns, name, rule)
         return fn.Rounded(quota - sa.func.floor(quota))

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.prepared import NAMES
 from service_core.plugin import (
     CHARGE,
     FREE_ORDERS,
@@ -18,7 +19,6 @@ from service_core.plugin import (
     REFUND_EVENTS,
     REPEAT,
     UNPAID,
-    ConversionSet,
     same_as,
 )
 
@@ -30,11 +30,11 @@ def among(name: Expression, names: Iterable[str]) -> Expression:
     return fn.OneOf(name, *map(sa.literal, sorted(names)))
 
 
-def converts(columns: Any, conversions: ConversionSet) -> Expression:
-    """Whether an event is in the conversion set."""
+def converts(columns: Any, *, any_revenue: bool) -> Expression:
+    """Whether an event is in the conversion set (`prepared.NAMES`)."""
     name = columns.event_name
-    named = among(name, conversions.names)
-    if conversions.any_revenue:
+    named: Expression = fn.Listed(name, NAMES)
+    if any_revenue:
         no_system = sa.or_(sa.not_(fn.Starts(name, sa.literal("$"))), among(name, PAGE_VIEWS))
         paid = sa.and_(columns.revenue > 0, no_system, sa.not_(among(name, UNPAID | REFUND_EVENTS)))
         named = sa.or_(named, paid)

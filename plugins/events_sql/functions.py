@@ -256,7 +256,7 @@ class OneOf(FunctionElement[bool]):
 
 
 class Overlaps(FunctionElement[bool]):
-    """Whether a list column holds one of the other arguments."""
+    """Whether two lists of texts have an element in common."""
 
     inherit_cache = True
     type = sa.Boolean()

@@ -15,7 +15,8 @@ from plugins.events_sql.kin import NEAR, THEIRS, keep_near, of
 from plugins.events_sql.log import ROW
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persona import own_events, shown_touch
-from plugins.events_sql.reach import by_told
+from plugins.events_sql.prepared import source
+from plugins.events_sql.reach import by_told, read_by
 from plugins.events_sql.relations import MoneyRows, between, conversions
 from plugins.events_sql.rows import aware, event
 from plugins.events_sql.stitching import person_no, person_of
@@ -121,13 +122,13 @@ def _money(scan: Scan, number: int) -> sa.Select[Any]:
 
 def _conversions(plan: JourneyPlan, number: int) -> sa.Select[Any]:
     table = conversions(plan.scan, plan.scan.span, frozenset())
-    source, person = person_of(table, plan.scan)
+    joined, person = person_of(table, workspace=plan.scan.workspace_id)
     c = table.c
     columns = {"unit": c.seq, "seq": c.seq, "person_no": person, "timestamp": c.timestamp}
     mine = (person == number, of(THEIRS, c.visitor_no), *between(c.timestamp, plan.scan.span))
     found = sa.select(*(columns[column.name].label(column.name) for column in REACHED.c))
     newest = (c.timestamp.desc(), c.seq.desc())
-    return found.select_from(source).where(*mine).order_by(*newest).limit(plan.most)
+    return found.select_from(joined).where(*mine).order_by(*newest).limit(plan.most)
 
 
 def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
@@ -152,8 +153,9 @@ def _paths(plan: JourneyPlan) -> sa.Select[Any]:
 
     They are found by their place among the person's touches, so that a long window costs no more.
     """
-    told = by_told(REACHED, OWN, plan.scan, plan.window, list(COLUMNS))
-    met = sa.union_all(_newest(plan), told).subquery("met")
+    values = {"workspace": plan.scan.workspace_id, "within": micros_of(plan.window)}
+    told = source(by_told, REACHED.name, COLUMNS).under("told", *read_by(REACHED, OWN), **values)
+    met = sa.union_all(_newest(plan), sa.select(told)).subquery("met")
     together: Any = {"partition_by": met.c.unit}
     place = sa.func.row_number().over(**together, order_by=(met.c.touch_at.desc(), met.c.touch_seq.desc()))
     numbered = sa.select(

@@ -44,12 +44,12 @@ def _counted(reader: Reader, of_unit: sa.Subquery) -> Counter[Any]:
 def _conversions(plan: PathPlan) -> sa.CTE:
     """Conversions of the span with their persons."""
     table = conversions(plan.scan, plan.scan.span, frozenset())
-    source, person_no = person_of(table, plan.scan)
+    joined, person_no = person_of(table, workspace=plan.scan.workspace_id)
     where = between(table.c.timestamp, plan.scan.span)
     if plan.event_names is not None:
         where.append(among(table.c.event_name, plan.event_names))
     columns = (table.c.seq.label("unit"), table.c.seq, table.c.timestamp, person_no.label("person_no"))
-    return sa.select(*columns).select_from(source).where(*where).cte("converting")
+    return sa.select(*columns).select_from(joined).where(*where).cte("converting")
 
 
 def _key(plan: PathPlan, touch: Any, prefix: str = "") -> Expression:
@@ -59,8 +59,8 @@ def _key(plan: PathPlan, touch: Any, prefix: str = "") -> Expression:
 
 
 def _per_conversion(plan: PathPlan, converting: sa.CTE) -> sa.Subquery:
-    touch = touches(plan.scan, persons=sa.select(converting.c.person_no))
-    asked = dict.fromkeys(name for column in plan.key for name in column.split("|"))
+    touch = touches(plan.scan, of=converting)
+    asked = tuple(dict.fromkeys(name for column in plan.key for name in column.split("|")))
     met = reached(converting, touch, plan.scan, plan.window, asked)
     columns = (met.c.unit, met.c.touch_at.label("at"), met.c.touch_seq.label("seq"))
     return sa.select(*columns, _key(plan, met, "touch_")).subquery("of_unit")

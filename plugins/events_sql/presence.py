@@ -5,13 +5,13 @@ span the events have to be asked.
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.relations import Rows, between
-from plugins.events_sql.rows import naive
+from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
+from plugins.events_sql.relations import Rows
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS, SESSIONS
 from service_core.plugin import Aggregate, Leaf, Relation, Scan, Span
 
@@ -39,7 +39,7 @@ class PresentRows(Rows):
     """EVENTS as far as leaves `told_by_sessions` see them: one row per session, or a few."""
 
     def __init__(self, scan: Scan, span: Span, used: Iterable[str]) -> None:
-        self.table = _present(scan, span, sorted(_kept(used)))
+        self.table = source(_present, *sorted(_kept(used))).under("present", **told(scan, span))
         self.at = self.table.c.first_at
         super().__init__(scan)
 
@@ -58,16 +58,16 @@ def _kept(used: Iterable[str]) -> set[str]:
     return {ENTRY_PREFIX + name.removeprefix(_ENTRY) for name in used if name.startswith(_ENTRY)}
 
 
-def _present(scan: Scan, span: Span, entry_columns: Iterable[str]) -> sa.FromClause:
-    c, start, end = SESSIONS.c, sa.literal(naive(span.start)), sa.literal(naive(span.end))
-    own = (c.workspace_id == scan.workspace_id, sa.not_(c.is_bot), c.first_at < end, c.last_at >= start)
+def _present(*entry_columns: str) -> sa.CompoundSelect[Any]:
+    c = SESSIONS.c
+    own = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
     columns = [c.visitor_no, c.session_no, c.first_at, *(c[name] for name in entry_columns)]
-    settled = sa.select(*columns).where(*own, sa.or_(c.first_at >= start, c.last_at < end))
+    settled = sa.select(*columns).where(*own, sa.or_(c.first_at >= START, c.last_at < END))
     reaching_over = (
         sa.select(*columns)
         .join_from(SESSIONS, EVENTS, EVENTS.c.session_no == c.session_no)
-        .where(*own, c.first_at < start, c.last_at >= end)
-        .where(EVENTS.c.workspace_id == scan.workspace_id, sa.not_(EVENTS.c.is_bot))
-        .where(*between(EVENTS.c.timestamp, span))
+        .where(*own, c.first_at < START, c.last_at >= END)
+        .where(EVENTS.c.workspace_id == WORKSPACE, sa.not_(EVENTS.c.is_bot))
+        .where(EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
     )
-    return sa.union_all(settled, reaching_over).subquery("present")
+    return sa.union_all(settled, reaching_over)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
 from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
 from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
@@ -39,6 +40,7 @@ class Rows:
         self.where: list[Expression] = []
         self._from: sa.FromClause = self.table
         self._joined: dict[str, sa.FromClause] = {}
+        self._met: dict[tuple[Predicate, str], Expression] = {}
 
     @property
     def source(self) -> sa.FromClause:
@@ -65,7 +67,10 @@ class Rows:
 
     def met(self, predicate: Predicate) -> Expression:
         """The condition that a row meets a predicate."""
-        return meets(self.value(predicate.column), predicate)
+        key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal to Python
+        if key not in self._met:
+            self._met[key] = meets(self.value(predicate.column), predicate)
+        return self._met[key]
 
     def single(self, name: str) -> Expression:
         """One column of the relation."""
@@ -240,15 +245,20 @@ def _columns(used: frozenset[str]) -> list[Any]:
 def conversions(scan: Scan, span: Span, used: frozenset[str]) -> sa.FromClause:
     """Events that convert, one per name and order within 7 days; repeats are sought that far back."""
     looked = Span(max(span.start, _DAWN + REPEAT) - REPEAT, span.end)
-    columns = _columns(used)
+    shape = (scan.conversions.any_revenue, *(c.name for c in _columns(used)))
+    return source(_conversions, *shape).under("conversions", **told(scan, looked))
+
+
+def _conversions(any_revenue: bool, *names: str) -> sa.Select[Any]:
+    columns = [EVENTS.c[name] for name in names]
     repeat = not_a_repeat(EVENTS.c, standard_name(EVENTS.c.event_name))
     found = (
         sa.select(*columns, repeat.label("counts"))
-        .where(EVENTS.c.workspace_id == scan.workspace_id, *between(EVENTS.c.timestamp, looked))
-        .where(converts(EVENTS.c, scan.conversions))
+        .where(EVENTS.c.workspace_id == WORKSPACE, EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
+        .where(converts(EVENTS.c, any_revenue=any_revenue))
         .subquery()
     )
-    return sa.select(*(found.c[c.name] for c in columns)).where(found.c.counts).subquery("conversions")
+    return sa.select(*(found.c[name] for name in names)).where(found.c.counts)
 
 
 def all_time() -> Span:
@@ -262,11 +272,16 @@ _DUSK: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
     """Charges, one per order, and refunds, each with the instant it is booked on."""
-    looked = _looked_at(scan, span, whole=whole)
+    looked = Span(span.start - REPEAT, span.end)
+    return source(_booked, scan.order_refunds, whole).under("ledger", **told(scan, looked))
+
+
+def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
     kind = charge_or_refund(EVENTS.c)
     moved = (
         sa.select(*_columns(frozenset()), kind.label("kind"))
-        .where(EVENTS.c.workspace_id == scan.workspace_id, EVENTS.c.revenue.is_not(None), *looked)
+        .where(EVENTS.c.workspace_id == WORKSPACE, EVENTS.c.revenue.is_not(None))
+        .where(*_looked_at(order_refunds=order_refunds, whole=whole))
         .subquery()
     )
     counted = (
@@ -280,7 +295,7 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
         partition_by=counted.c.order_id, order_by=(counted.c.timestamp, counted.c.seq), rows=(None, 0)
     )
     order_at = sa.case((sa.and_(sa.not_(is_charge), counted.c.order_id.is_not(None)), of_order))
-    booked = sa.func.coalesce(order_at, counted.c.timestamp) if scan.order_refunds else counted.c.timestamp
+    booked = sa.func.coalesce(order_at, counted.c.timestamp) if order_refunds else counted.c.timestamp
     listed = sa.select(counted, booked.label("booked")).subquery()
     facts = sa.select(
         *(listed.c[c.name] for c in _columns(frozenset()) if c.name != "source"),
@@ -292,25 +307,24 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
             else_=listed.c.source,
         ).label("provider"),
     ).where(sa.or_(listed.c.kind != CHARGE, listed.c.counts))
-    return _with_first_orders(facts.subquery("ledger"), scan) if whole else facts.subquery("ledger")
+    return _with_first_orders(facts.subquery("ledger")) if whole else facts
 
 
-def _looked_at(scan: Scan, span: Span, *, whole: bool) -> list[Expression]:
+def _looked_at(*, order_refunds: bool, whole: bool) -> list[Expression]:
     """How far a ledger looks: a week back for repeats, everywhere for first orders and booked refunds."""
+    since, until = EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END
     if whole:
         return []
-    if scan.order_refunds:
-        return [EVENTS.c.timestamp >= sa.literal(naive(span.start - REPEAT))]
-    return between(EVENTS.c.timestamp, Span(span.start - REPEAT, span.end))
+    return [since] if order_refunds else [since, until]
 
 
-def _with_first_orders(ledger: sa.Subquery, scan: Scan) -> sa.FromClause:
-    source, number = person_of(ledger, scan)
+def _with_first_orders(ledger: sa.Subquery) -> sa.Select[Any]:
+    joined, number = person_of(ledger)
     place = sa.func.row_number().over(
         partition_by=(ledger.c.kind, number), order_by=(ledger.c.timestamp, ledger.c.seq)
     )
     first = sa.and_(ledger.c.kind == CHARGE, place == 1)
-    return sa.select(ledger, first.label("first_order")).select_from(source).subquery("ledger_with_first")
+    return sa.select(ledger, first.label("first_order")).select_from(joined)
 
 
 def between(at: Expression, span: Span) -> list[Expression]:

@@ -6,26 +6,31 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.prepared import NAMES, WORKSPACE, source, told
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, SESSIONS
-from service_core.plugin import ConversionSet, Scan
+from service_core.plugin import Scan
 
 _SECOND = 1_000_000
 _ENGAGED_SECONDS = 10
 
 
-def _own(scan: Scan) -> list[Expression]:
-    own = [SESSIONS.c.workspace_id == scan.workspace_id]
-    return own if scan.include_bots else [*own, sa.not_(SESSIONS.c.is_bot)]
+def _own(include_bots: bool) -> list[Expression]:
+    own = [SESSIONS.c.workspace_id == WORKSPACE]
+    return own if include_bots else [*own, sa.not_(SESSIONS.c.is_bot)]
 
 
 def entries(scan: Scan) -> sa.FromClause:
     """The first event of every session: where it stands, and its kept columns."""
+    return source(_entries, scan.include_bots).under("entry", workspace=scan.workspace_id)
+
+
+def _entries(include_bots: bool) -> sa.Select[Any]:
     kept = [SESSIONS.c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS]
     columns = [SESSIONS.c.session_no, SESSIONS.c.first_at, SESSIONS.c.first_seq, *kept]
-    if not scan.include_bots:
-        return sa.select(*columns).where(*_own(scan)).subquery("entry")
-    numbered = sa.select(*columns, _place().label("place")).where(*_own(scan)).subquery()
-    return sa.select(*(numbered.c[c.name] for c in columns)).where(numbered.c.place == 1).subquery("entry")
+    if not include_bots:
+        return sa.select(*columns).where(*_own(include_bots))
+    numbered = sa.select(*columns, _place().label("place")).where(*_own(include_bots)).subquery()
+    return sa.select(*(numbered.c[c.name] for c in columns)).where(numbered.c.place == 1)
 
 
 def _place() -> Expression:
@@ -36,22 +41,27 @@ def _place() -> Expression:
 
 def first_seen(scan: Scan) -> sa.FromClause:
     """When every visitor was first seen."""
-    return (
-        sa.select(SESSIONS.c.visitor_no, sa.func.min(SESSIONS.c.first_at).label("first_at"))
-        .where(*_own(scan))
-        .group_by(SESSIONS.c.visitor_no)
-        .subquery("visitor")
-    )
+    return source(_first_seen, scan.include_bots).under("visitor", workspace=scan.workspace_id)
+
+
+def _first_seen(include_bots: bool) -> sa.Select[Any]:
+    first = sa.select(SESSIONS.c.visitor_no, sa.func.min(SESSIONS.c.first_at).label("first_at"))
+    return first.where(*_own(include_bots)).group_by(SESSIONS.c.visitor_no)
 
 
 def sessions(scan: Scan) -> sa.FromClause:
     """Sessions with the facts of semantics 6.5."""
-    table: Any = _merged(scan) if scan.include_bots else SESSIONS
+    shape = (scan.include_bots, scan.conversions.any_revenue)
+    return source(_sessions, *shape).under("visits", **told(scan))
+
+
+def _sessions(include_bots: bool, any_revenue: bool) -> sa.Select[Any]:
+    table: Any = _merged() if include_bots else SESSIONS
     c = table.c
     lasted = fn.Micros(c.last_at) - fn.Micros(c.first_at)
     engaged = sa.and_(
         c.pageviews >= 1,
-        sa.or_(lasted >= _ENGAGED_SECONDS * _SECOND, c.pageviews >= 2, _converted(c, scan.conversions)),  # noqa: PLR2004 - 6.5
+        sa.or_(lasted >= _ENGAGED_SECONDS * _SECOND, c.pageviews >= 2, _converted(c, any_revenue)),  # noqa: PLR2004 - 6.5
     )
     facts = sa.select(
         *(c[name] for name in ("session_no", "visitor_no", "visitor_id", "first_at", "first_seq")),
@@ -61,17 +71,17 @@ def sessions(scan: Scan) -> sa.FromClause:
         sa.and_(c.pageviews == 1, c.others == 0).label("bounced"),
         engaged.label("engaged"),
     )
-    return (facts if scan.include_bots else facts.where(*_own(scan))).subquery("visits")
+    return facts if include_bots else facts.where(*_own(include_bots))
 
 
-def _converted(columns: Any, conversions: ConversionSet) -> Expression:
+def _converted(columns: Any, any_revenue: bool) -> Expression:
     """Whether an event of the session converts; the names kept are those of people, not of tests."""
-    named = fn.Overlaps(columns.names, *map(sa.literal, sorted(conversions.names)))
-    converted = sa.or_(named, columns.has_revenue) if conversions.any_revenue else named
+    named = fn.Overlaps(columns.names, NAMES)
+    converted = sa.or_(named, columns.has_revenue) if any_revenue else named
     return sa.and_(sa.not_(columns.is_bot), converted)
 
 
-def _merged(scan: Scan) -> sa.FromClause:
+def _merged() -> sa.FromClause:
     """One row per session, people's and bots' parts together; what converts is people's."""
     together: Any = {"partition_by": SESSIONS.c.session_no}
     people = sa.not_(SESSIONS.c.is_bot)
@@ -86,7 +96,7 @@ def _merged(scan: Scan) -> sa.FromClause:
         "is_bot": sa.func.bool_and(SESSIONS.c.is_bot, type_=sa.Boolean).over(**together),
     }
     columns = [whole[c.name].label(c.name) if c.name in whole else c for c in SESSIONS.columns]
-    numbered = sa.select(*columns, _place().label("place")).where(*_own(scan)).subquery()
+    numbered = sa.select(*columns, _place().label("place")).where(*_own(include_bots=True)).subquery()
     return sa.select(numbered).where(numbered.c.place == 1).subquery("merged")
 
 

@@ -5,28 +5,33 @@ visitor's own. Some ids are part of another person (`tables.PERSONS`). Nearly ev
 owner for good; only the few that changed hands are joined by time.
 """
 
+from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.prepared import WORKSPACE, Derived, source
 from plugins.events_sql.tables import BEGINNING, END, EVENTS, IDS, OWNERS, PERSONS
 from service_core.plugin import Scan
 
 _FOR_GOOD = sa.and_(OWNERS.c.since == sa.literal(BEGINNING), OWNERS.c.until == sa.literal(END))
 
 
-def _owners(scan: Scan, which: Expression, name: str) -> sa.Subquery:
-    own = sa.select(OWNERS).where(OWNERS.c.workspace_id == scan.workspace_id, which)
-    return own.subquery(name)
+def _owners(which: str) -> sa.Select[Any]:
+    """Owners of visitors ``for_good``, or ``for_a_time``."""
+    lasting = _FOR_GOOD if which == "for_good" else sa.not_(_FOR_GOOD)
+    columns = [c for c in OWNERS.columns if c.name != "workspace_id"]
+    return sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
 
 
-def _for_a_time(scan: Scan) -> sa.Subquery:
-    return _owners(scan, sa.not_(_FOR_GOOD), "holder")
+def _parts() -> sa.Select[Any]:
+    return sa.select(PERSONS.c.no, PERSONS.c.person_no).where(PERSONS.c.workspace_id == WORKSPACE)
 
 
-def _for_good(scan: Scan) -> sa.Subquery:
-    return _owners(scan, _FOR_GOOD, "owner")
+def _names() -> sa.Select[Any]:
+    return sa.select(IDS.c.no, IDS.c.id).where(IDS.c.workspace_id == WORKSPACE)
 
 
 def held(table: Any, holder: Any) -> Expression:
@@ -39,45 +44,58 @@ def held(table: Any, holder: Any) -> Expression:
     )
 
 
-def _persons(scan: Scan) -> sa.Subquery:
-    return sa.select(PERSONS).where(PERSONS.c.workspace_id == scan.workspace_id).subquery("part")
-
-
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
-    scan = rows.scan
-    holder = rows.join("holder", lambda: _for_a_time(scan), lambda o: held(table, o))
-    owner = rows.join("owner", lambda: _for_good(scan), lambda o: o.c.visitor_no == table.c.visitor_no)
+    workspace = rows.scan.workspace_id
+
+    def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
+        return rows.join(name, lambda: source(build, *shape).under(name, workspace=workspace), on)
+
+    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time")
+    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good")
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
-    part = rows.join("part", lambda: _persons(scan), lambda p: p.c.no == own)
+    part = joined("part", lambda p: p.c.no == own, _parts)
     return sa.func.coalesce(part.c.person_no, own)
 
 
-def person_of(table: Any, scan: Scan) -> tuple[sa.FromClause, Expression]:
-    """A table joined to what its persons follow from, and the number of the person."""
-    holder, owner, part = _for_a_time(scan), _for_good(scan), _persons(scan)
+def person_of(table: Any, **given: UUID) -> tuple[sa.FromClause, Expression]:
+    """A table joined to what its persons follow from, and the number of the person.
+
+    Args:
+        table: with the columns of an event that tell whose it is.
+        given: the workspace, unless this is a part of a source.
+    """
+    holder = source(_owners, "for_a_time").under("holder", **given)
+    owner = source(_owners, "for_good").under("owner", **given)
+    part = source(_parts).under("part", **given)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
-    source = table.outerjoin(holder, held(table, holder))
-    source = source.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
-    return source.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
+    joined = table.outerjoin(holder, held(table, holder))
+    joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
+    return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
 
 
-def persons_first_seen(scan: Scan, few: sa.TableClause | None = None) -> sa.Subquery:
+def persons_first_seen(scan: Scan, few: sa.TableClause | None = None) -> Derived:
     """When every person was first seen, or those of a few visitors (`kin.THEIRS`)."""
-    source, number = person_of(EVENTS, scan)
+    shape = (scan.include_bots, few.name if few is not None else None)
+    return source(_first_seen, *shape).under("person_first", workspace=scan.workspace_id)
+
+
+def _first_seen(include_bots: bool, few: str | None) -> sa.Select[Any]:
+    joined, number = person_of(EVENTS)
     first = sa.func.min(EVENTS.c.timestamp).label("first_at")
-    found = sa.select(number.label("person_no"), first).select_from(source).group_by(number)
-    found = found.where(EVENTS.c.workspace_id == scan.workspace_id)
+    found = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
+    found = found.where(EVENTS.c.workspace_id == WORKSPACE)
     if few is not None:
-        found = found.where(EVENTS.c.visitor_no.in_(sa.select(few.c.no)))
-    return (found if scan.include_bots else found.where(sa.not_(EVENTS.c.is_bot))).subquery("person_first")
+        found = found.where(EVENTS.c.visitor_no.in_(sa.select(sa.column("no")).select_from(sa.table(few))))
+    return found if include_bots else found.where(sa.not_(EVENTS.c.is_bot))
 
 
 def person_names(rows: Any, number: Expression) -> Expression:
     """The person as text: ``u:<strong id>``, or ``v:<visitor id>`` while nobody is known."""
+    workspace = rows.scan.workspace_id
     names = rows.join(
         "names",
-        lambda: sa.select(IDS).where(IDS.c.workspace_id == rows.scan.workspace_id).subquery("names"),
+        lambda: source(_names).under("names", workspace=workspace),
         lambda i: i.c.no == number,
     )
     found: Expression = names.c.id

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.prepared import WORKSPACE, source
 from plugins.events_sql.stitching import person_of
 from plugins.events_sql.tables import CANDIDATES, TOUCH_COLUMNS
 from service_core.plugin import CAMPAIGN_COLUMNS, Scan
@@ -24,19 +25,30 @@ COLUMNS: Final = (*CLASSIFIED, *CAMPAIGN_COLUMNS, *_OF_EVENT)
 """Columns of a touch, beside ``person_no``, ``at``, ``seq`` and ``is_direct``."""
 
 
-def touches(scan: Scan, near: sa.TableClause | None = None, persons: sa.Select[Any] | None = None) -> sa.CTE:
+def touches(scan: Scan, near: sa.TableClause | None = None, of: sa.CTE | None = None) -> sa.CTE:
     """Every touch of a workspace with its person.
 
     Args:
         scan: the workspace.
         near: visitors to look at, all of them (`kin.NEAR`).
-        persons: whose touches are asked for, by number; the answer may hold others.
+        of: units whose persons are asked for; the answer may hold others.
     """
-    classified = _classified(_told(scan, near, persons))
-    c = classified.c
-    among = sa.func.count().over(partition_by=c.session_no).label("among")
-    found = sa.select(c.person_no, c.session_no, c.at, c.seq, *_values(c), among).where(c.by.is_not(None))
-    visit = found.cte("visit")
+    workspace = {"workspace": scan.workspace_id}
+    shape = near.name if near is not None else None, of.name if of is not None else None
+    places = [] if of is None else [of, source(_places).cte("places", **workspace)]
+    told = source(_told, *shape).cte("told", *places, **workspace)
+    visit = source(_visits).cte("visit", told)
+    return source(_touches).cte("touches", visit)
+
+
+def touches_named(name: str) -> sa.TableClause:
+    """Touches as a table of a name that something else keeps."""
+    return source(_touches).named(name)
+
+
+def _touches() -> sa.CompoundSelect[Any]:
+    """The visits that differ from the one before them in their session."""
+    visit = source(_visits).named("visit")
     columns = [visit.c[name] for name in ("person_no", "at", "seq", *COLUMNS)]
     direct = (visit.c.channel == DIRECT).label("is_direct")
     only = sa.select(*columns, direct).where(visit.c.among == 1)
@@ -47,10 +59,18 @@ def touches(scan: Scan, near: sa.TableClause | None = None, persons: sa.Select[A
     changes = sa.select(*(column for column in compared.c if column.name != "differs")).where(
         compared.c.differs
     )
-    return sa.union_all(only, changes).cte("touches")
+    return sa.union_all(only, changes)
 
 
-def _classified(told: sa.CTE) -> sa.Subquery:
+def _visits() -> sa.Select[Any]:
+    """Candidates that something classifies, and among how many of their session."""
+    classified = _classified(source(_told, None, None).named("told"))
+    c = classified.c
+    among = sa.func.count().over(partition_by=c.session_no).label("among")
+    return sa.select(c.person_no, c.session_no, c.at, c.seq, *_values(c), among).where(c.by.is_not(None))
+
+
+def _classified(told: sa.TableClause) -> sa.Subquery:
     """Candidates with what classifies them: ``own``, ``referral``, ``nothing``, or NULL for no touch.
 
     Only a candidate with campaign values can carry those of another; a plain one was kept for being
@@ -72,29 +92,33 @@ def _classified(told: sa.CTE) -> sa.Subquery:
     return sa.union_all(marked, plain).subquery("classified")
 
 
-def _told(scan: Scan, near: sa.TableClause | None, persons: sa.Select[Any] | None) -> sa.CTE:
+def _told(near: str | None, units: str | None) -> sa.Select[Any]:
     """Candidates with their persons, and whether they carry campaign values."""
     c = CANDIDATES.c
-    source, person_no = person_of(CANDIDATES, scan)
+    joined, person_no = person_of(CANDIDATES)
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
-    own = [c.workspace_id == scan.workspace_id]
+    own = [c.workspace_id == WORKSPACE]
     if near is not None:
-        own.append(c.visitor_no.in_(sa.select(near.c.no)))
-    if persons is not None:
-        own.append(person_no.in_(_involved(scan, persons)))
+        own.append(c.visitor_no.in_(sa.select(sa.table(near, sa.column("no")).c.no)))
+    if units is not None:
+        own.append(person_no.in_(_involved(sa.table(units, sa.column("person_no")))))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)
     columns = (*places, *(c[column] for column in TOUCH_COLUMNS), marked.label("marked"))
-    return sa.select(*columns).select_from(source).where(*own).cte("told")
+    return sa.select(*columns).select_from(joined).where(*own)
 
 
-def _involved(scan: Scan, persons: sa.Select[Any]) -> sa.Select[Any]:
+def _involved(units: sa.TableClause) -> sa.Select[Any]:
     """Everyone with a candidate in a session of some persons: together they decide what is a touch there."""
-    c = CANDIDATES.c
-    source, person_no = person_of(CANDIDATES, scan)
-    columns = (person_no.label("person_no"), c.session_no)
-    places = sa.select(*columns).select_from(source).where(c.workspace_id == scan.workspace_id).cte("places")
-    theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(persons))
+    places = source(_places).named("places")
+    theirs = sa.select(places.c.session_no).where(places.c.person_no.in_(sa.select(units.c.person_no)))
     return sa.select(places.c.person_no).where(places.c.session_no.in_(theirs))
+
+
+def _places() -> sa.Select[Any]:
+    """Whose candidate stands in which session."""
+    joined, person_no = person_of(CANDIDATES)
+    columns = (person_no.label("person_no"), CANDIDATES.c.session_no)
+    return sa.select(*columns).select_from(joined).where(CANDIDATES.c.workspace_id == WORKSPACE)
 
 
 def _values(columns: Any) -> list[Expression]:

@@ -4,38 +4,84 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.prepared import END, START, WORKSPACE, parameter, source, told
 from plugins.events_sql.rows import naive
+from plugins.events_sql.stitching import person_of
 from plugins.events_sql.tables import EVENTS
-from service_core.plugin import CHARGE, REFUND, REPEAT, Scan, Span
+from service_core.plugin import CHARGE, REFUND, REPEAT, Credit, Scan, Span
 
 WHOLE: Final = 1_000_000
 """One conversion, in the millionths credits are counted in."""
+
+_SINCE: Final = parameter("since", sa.DateTime())
+_COUNTED: Final = parameter("counted", sa.ARRAY(sa.Text()))
+"""Names that conversions are narrowed to."""
+
+UNIT: Final = sa.table(
+    "unit",
+    *(sa.column(name, sa.BigInteger) for name in ("unit", "seq", "visitor_no", "strong_no", "person_no")),
+    *(sa.column(name, sa.BigInteger) for name in ("credit", "amount", "refunded")),
+    *(sa.column(name, sa.DateTime) for name in ("timestamp", "booked")),
+    *(sa.column(name, sa.Text) for name in ("event_name", "currency")),
+    *(sa.column(name, sa.Boolean) for name in ("is_order", "has_path", "first_order")),
+)
+"""The common table of units; ``first_order`` stands there when all time is looked at."""
 
 _ANCHOR: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
 """What makes a unit's path: that of a refund is its order's."""
 
 
-def units(scan: Scan, span: Span, *, whole: bool) -> sa.Subquery:
-    """Every unit booked in a span, or over all time; a refund's order may be any time before it."""
-    marked = _marked(scan, None if whole or scan.order_refunds else Span(span.start - REPEAT, span.end))
+def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
+    """Every unit booked in a span with its person; a refund's order may be any time before it.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: what is looked at.
+        rule: which of the units count.
+        whole: tell first orders too, so look at all time.
+    """
+    shape = (scan.conversions.any_revenue, scan.order_refunds, whole, rule.event_names is not None)
+    values = told(scan, span) | {
+        "since": naive(span.start - REPEAT),
+        "counted": sorted(rule.event_names or ()),
+    }
+    return source(_stitched, *shape).cte(UNIT.name, **values)
+
+
+def _stitched(any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool) -> sa.Select[Any]:
+    """Units with their persons, and their first orders when all time is looked at."""
+    found = _units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole)
+    joined, person_no = person_of(found)
+    statement = sa.select(*found.c, person_no.label("person_no")).select_from(joined)
+    if whole:
+        place = sa.func.row_number().over(
+            partition_by=(found.c.is_order, person_no), order_by=(found.c.timestamp, found.c.seq)
+        )
+        statement = statement.add_columns(sa.and_(found.c.is_order, place == 1).label("first_order"))
+    stitched = statement.subquery("stitched")
+    counted = sa.select(stitched).where(stitched.c.booked >= START, stitched.c.booked < END)
+    return counted.where(fn.Listed(stitched.c.event_name, _COUNTED)) if narrowed else counted
+
+
+def _units(*, any_revenue: bool, order_refunds: bool, whole: bool) -> sa.Subquery:
+    ever = whole or order_refunds
+    marked = source(_marked, any_revenue, ever).under("marked")
     own = _own(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
-    charges = _marked(scan, None)
-    return sa.union_all(own, _refunds(scan, charges, None if whole or scan.order_refunds else span)).subquery(
-        "units"
-    )
+    return sa.union_all(own, _refunds(any_revenue, order_refunds=order_refunds, ever=ever)).subquery("units")
 
 
-def _marked(scan: Scan, span: Span | None) -> sa.Subquery:
-    """Events that convert or move money, with whether they count."""
+def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
+    """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
-    convert, kind = converts(c, scan.conversions), charge_or_refund(c)
+    convert, kind = converts(c, any_revenue=any_revenue), charge_or_refund(c)
     columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
-    looked = [] if span is None else [c.timestamp >= naive(span.start), c.timestamp < naive(span.end)]
+    looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
     found = (
         sa.select(*columns, convert.label("converts"), kind.label("kind"))
-        .where(c.workspace_id == scan.workspace_id, sa.not_(c.is_bot), sa.not_(c.is_test), *looked)
+        .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *looked)
         .where(sa.or_(convert, c.revenue.is_not(None)))
         .subquery()
     )
@@ -45,7 +91,7 @@ def _marked(scan: Scan, span: Span | None) -> sa.Subquery:
         found,
         sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion).label("is_conversion"),
         sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge), sa.false()).label("is_charge"),
-    ).subquery()
+    )
 
 
 def _own(marked: Any) -> sa.Select[Any]:
@@ -67,9 +113,9 @@ def _when(condition: Expression, value: Expression) -> Expression:
     return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
 
 
-def _refunds(scan: Scan, marked: Any, span: Span | None) -> sa.Select[Any]:
+def _refunds(any_revenue: bool, *, order_refunds: bool, ever: bool) -> sa.Select[Any]:
     """Refunds with the latest charge of their order that is not after them."""
-    refund, order = marked.alias("refund"), marked.alias("charge")
+    refund, order = (source(_marked, any_revenue, True).under(name) for name in ("refund", "charge"))
     before = sa.or_(
         order.c.timestamp < refund.c.timestamp,
         sa.and_(order.c.timestamp == refund.c.timestamp, order.c.seq <= refund.c.seq),
@@ -82,9 +128,7 @@ def _refunds(scan: Scan, marked: Any, span: Span | None) -> sa.Select[Any]:
     )
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _ANCHOR]
-    booked = (
-        sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if scan.order_refunds else refund.c.timestamp
-    )
+    booked = sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if order_refunds else refund.c.timestamp
     found = (
         sa.select(
             (refund.c.seq * 2 + 1).label("unit"),
@@ -101,7 +145,7 @@ def _refunds(scan: Scan, marked: Any, span: Span | None) -> sa.Select[Any]:
         .select_from(joined)
         .where(refund.c.kind == REFUND)
     )
-    if span is not None:
-        found = found.where(refund.c.timestamp >= naive(span.start), refund.c.timestamp < naive(span.end))
+    if not ever:
+        found = found.where(refund.c.timestamp >= START, refund.c.timestamp < END)
     listed = found.subquery()
     return sa.select(*(column for column in listed.c if column.name != "place")).where(listed.c.place == 1)

@@ -132,10 +132,6 @@ def _latest(value: str, at: str, seq: str, *met: str) -> str:
     return f"{found} FILTER (WHERE {met[0]})" if met else found
 
 
-def _overlaps(first: str, *others: str) -> str:
-    return f"hasAny({first}, CAST([{', '.join(others)}] AS Array(String)))"
-
-
 def _said_mail(document: str) -> str:
     places = (f"{document}, 'traits', 'email'", f"{document}, 'email'")
     return f"coalesce({', '.join(_RAW.format(place) for place in places)})"
@@ -168,7 +164,7 @@ fn.spell(
         fn.At: "({})[{}]",
         fn.Each: "arrayJoin({})",
         fn.Listed: "({} IN {})",
-        fn.Overlaps: _overlaps,
+        fn.Overlaps: "hasAny({}, {})",
         fn.SortedUnion: "arraySort(arrayDistinct(arrayConcat({}, {})))",
         fn.Latest: _latest,
         fn.Earliest: "argMin({}, tuple({}, {}))",

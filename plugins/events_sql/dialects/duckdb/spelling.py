@@ -32,10 +32,6 @@ def _latest(value: str, at: str, seq: str, *met: str) -> str:
     return f"{found} FILTER (WHERE {met[0]})" if met else found
 
 
-def _overlaps(first: str, *others: str) -> str:
-    return f"list_has_any({first}, [{', '.join(others)}])"
-
-
 fn.spell(
     DuckDialect.name,
     {
@@ -67,7 +63,7 @@ fn.spell(
         fn.At: "({})[{}]",
         fn.Each: "unnest({})",
         fn.Listed: "list_contains({1}, {0})",
-        fn.Overlaps: _overlaps,
+        fn.Overlaps: "list_has_any({}, {})",
         fn.SortedUnion: "list_sort(list_distinct(list_concat({}, {})))",
         fn.Latest: _latest,
         fn.Earliest: f"arg_min({{0}}, {_POSITION.format('{1}', '{2}')})",

@@ -48,10 +48,6 @@ def _latest(value: str, at: str, seq: str, *met: str) -> str:
     return f"{found} FILTER (WHERE {met[0]})" if met else found
 
 
-def _overlaps(first: str, *others: str) -> str:
-    return f"({first} && CAST(ARRAY[{', '.join(others)}] AS TEXT[]))"
-
-
 def _said_mail(document: str) -> str:
     places = (f"{document} #> '{{traits,email}}'", f"{document} -> 'email'")
     told = (f"CASE WHEN jsonb_typeof({place}) <> 'null' THEN {place} END" for place in places)
@@ -85,7 +81,7 @@ fn.spell(
         fn.At: "({})[CAST({} AS INTEGER)]",
         fn.Each: "unnest({})",
         fn.Listed: "({} = ANY({}))",
-        fn.Overlaps: _overlaps,
+        fn.Overlaps: "({} && CAST({} AS TEXT[]))",
         fn.SortedUnion: 'ARRAY(SELECT DISTINCT x COLLATE "C" FROM unnest({} || {}) AS u(x) ORDER BY 1)',
         fn.Latest: _latest,
         fn.Earliest: "first_of({} ORDER BY {}, {})",

@@ -1,0 +1,226 @@
+"""Sources of rows, built and compiled once per shape: what a question adds to them is values alone.
+
+Building and compiling an expression costs far more than running through its text, and the sources of
+rows (`relations`, `touches`, `units` and their like) differ between questions by little more than the
+workspace and the instants they look at. So a source is a pure function of its shape; where it needs a
+value it has a parameter, which whoever uses it gives. A source may be made of others: a parameter that
+is not given there is one of the source around it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from itertools import starmap
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import visitors
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.selectable import TextualSelect
+from sqlalchemy.sql.visitors import InternalTraversal
+
+from plugins.events_sql.rows import naive
+from service_core.plugin import Scan, Span
+
+Found: TypeAlias = sa.Select[Any] | sa.CompoundSelect[Any]
+_SHAPES: Final = 1024
+_MARK: Final = "\x00"
+Kind: TypeAlias = sa.types.TypeEngine[Any]
+_KINDS: Final[dict[str, Kind]] = {}
+
+
+def parameter(name: str, kind: Kind) -> sa.BindParameter[Any]:
+    """A value that sources are given by this name; it is of one type wherever it stands."""
+    _KINDS[name] = kind
+    return sa.bindparam(name, type_=kind)
+
+
+WORKSPACE: Final = parameter("workspace", sa.Uuid())
+START: Final = parameter("start", sa.DateTime())
+END: Final = parameter("end", sa.DateTime())
+NAMES: Final = parameter("names", sa.ARRAY(sa.Text()))
+"""Names of the events that convert."""
+WINDOW: Final = parameter("within", sa.BigInteger())
+"""Microseconds before a conversion in which a touch counts."""
+
+
+def told(scan: Scan, span: Span | None = None) -> dict[str, Any]:
+    """The values of the parameters above: those of a scan, and of what it looks at."""
+    own = {"workspace": scan.workspace_id, "names": sorted(scan.conversions.names)}
+    return own if span is None else {**own, "start": naive(span.start), "end": naive(span.end)}
+
+
+class _Columns(dict[str, sa.ColumnClause[Any]]):
+    """Columns by name, each made when it is asked for: most of a source are not."""
+
+    def __init__(self, derived: "Derived", kinds: Mapping[str, Kind]) -> None:
+        self._derived, self._kinds = derived, kinds
+
+    def __missing__(self, name: str) -> sa.ColumnClause[Any]:
+        column = self[name] = sa.column(name, self._kinds[name])
+        column.table = self._derived
+        return column
+
+    def __getattr__(self, name: str) -> sa.ColumnClause[Any]:
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[name] for name in self._kinds)
+
+
+class Derived(sa.FromClause):
+    """A statement in brackets under a name.
+
+    Args:
+        found: the statement.
+        name: what it is called.
+        kinds: types of its columns by name.
+    """
+
+    __visit_name__ = "derived"
+    named_with_column = True
+    inherit_cache = True
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
+        ("found", InternalTraversal.dp_clauseelement),
+        ("name", InternalTraversal.dp_string),
+    ]
+
+    def __init__(self, found: sa.SelectBase, name: str, kinds: Mapping[str, Kind]) -> None:
+        self.found, self.name, self._kinds = found, name, kinds
+
+    @property
+    def _from_objects(self) -> list[sa.FromClause]:
+        return [self]
+
+    @cached_property
+    def c(self) -> Any:
+        """Its columns."""
+        return _Columns(self, self._kinds)
+
+
+@compiles(Derived)
+def _derived(element: Derived, compiler: SQLCompiler, **_: Any) -> str:
+    return f"({compiler.process(element.found, asfrom=True)}) AS {element.name}"
+
+
+class _Text(NamedTuple):
+    """A source in a dialect: text and names of parameters in turn, and the constants among these."""
+
+    pieces: list[str]
+    constants: Mapping[str, sa.BindParameter[Any]]
+
+
+class Source:
+    """A source of one shape.
+
+    Args:
+        found: its statement.
+    """
+
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self._kinds = {str(c.key): c.type for c in found.selected_columns}
+        self.parameters = frozenset(_parameters(found))
+        self._texts: dict[type[Dialect], _Text] = {}
+
+    def named(self, name: str) -> sa.TableClause:
+        """What others see of the source as a common table of a name."""
+        return sa.table(name, *starmap(sa.column, self._kinds.items()))
+
+    def cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
+        """The source as a common table, see `under`."""
+        return self._given(read, values, *starmap(sa.column, self._kinds.items())).cte(name)
+
+    def under(self, name: str, *read: sa.FromClause, **values: Any) -> Derived:
+        """The source as a part of a FROM clause.
+
+        Args:
+            name: what it is called there.
+            read: common tables it reads by their names; tables of other kinds are there anyway.
+            values: by name of the parameter; those it does not have do no harm.
+        """
+        return Derived(self._given(read, values), name, self._kinds)
+
+    def _given(
+        self, read: Iterable[sa.FromClause], values: Mapping[str, Any], *columns: sa.ColumnClause[Any]
+    ) -> TextualSelect:
+        told = {n: sa.literal(value, _KINDS[n]) for n, value in values.items() if n in self.parameters}
+        ctes = [table for table in read if isinstance(table, sa.CTE)]
+        found = _Given(self, told).columns(*columns)
+        return found.add_cte(*ctes) if ctes else found
+
+    def text(self, dialect: Dialect) -> _Text:
+        """What it is in a dialect."""
+        known = self._texts.get(type(dialect))
+        if known is None:
+            compiler = _marking(dialect.statement_compiler)(dialect, self._found)
+            known = self._texts[type(dialect)] = _Text(str(compiler).split(_MARK), compiler.constants)
+        return known
+
+
+@lru_cache(_SHAPES, typed=True)
+def source(build: Callable[..., Found], *shape: Any) -> Source:
+    """The source ``build(*shape)``, built once.
+
+    Args:
+        build: a pure function of a module.
+        shape: plain values.
+    """
+    return Source(build(*shape))
+
+
+class _Given(sa.TextClause):
+    """The text of a source, once it is known for which dialect, with what it was given."""
+
+    inherit_cache = True
+    _traverse_internals = [  # noqa: RUF012 - SQLAlchemy's own declaration
+        ("source", InternalTraversal.dp_plain_obj),
+        ("values", InternalTraversal.dp_string_clauseelement_dict),
+    ]
+
+    def __init__(self, source: Source, values: Mapping[str, sa.ColumnElement[Any]]) -> None:
+        super().__init__("")
+        self.source, self.values = source, values
+
+
+@compiles(_Given)
+def _given(element: _Given, compiler: SQLCompiler, **_: Any) -> str:
+    pieces, constants = element.source.text(compiler.dialect)
+    values = {**constants, **element.values}
+    parts = list(pieces)
+    for place in range(1, len(parts), 2):
+        name = parts[place]
+        parts[place] = compiler.process(values[name] if name in values else sa.bindparam(name))
+    return "".join(parts)
+
+
+def _parameters(found: Found) -> Iterator[str]:
+    """Names of the values that a statement, and the sources in it, are not given."""
+    for element in visitors.iterate(found):
+        if isinstance(element, sa.BindParameter) and element.required:
+            yield element.key
+        if isinstance(element, _Given):
+            yield from element.source.parameters - element.values.keys()
+
+
+def _marking(compiler: type[SQLCompiler]) -> Any:
+    """The compiler that leaves a mark where a parameter stands, and writes other values out."""
+
+    class Marking(compiler):  # type: ignore[valid-type,misc]
+        def __init__(self, *given: Any, **options: Any) -> None:
+            self.constants: dict[str, sa.BindParameter[Any]] = {}
+            super().__init__(*given, **options)
+
+        def visit_bindparam(self, bindparam: sa.BindParameter[Any], **options: Any) -> str:
+            """A mark, or the value where every engine reads it the same way."""
+            if not bindparam.required and isinstance(bindparam.type, sa.String | sa.Integer):
+                return str(super().visit_bindparam(bindparam, **{**options, "literal_binds": True}))
+            if not bindparam.required:
+                self.constants[bindparam.key] = bindparam
+            return f"{_MARK}{bindparam.key}{_MARK}"
+
+    return Marking

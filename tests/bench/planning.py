@@ -1,0 +1,289 @@
+"""What a question costs beside the engine: credentials, plan, statements, joining, rounding, JSON.
+
+    python -m tests.bench.planning --folder /tmp/bench
+
+Requests go through the one door, without a socket. The engine answers every statement as it answered
+it before, at once and in the same thread, so the processor time of that thread is everything else.
+``first`` is a question whose shape nobody asked since the statements were forgotten (`/overview` was
+asked); ``new dates`` the same question about another month, ``again`` the very same one. A request may
+put several questions to the store; figures are of the whole request, and of one question of it.
+"""
+
+import argparse
+import asyncio
+import gc
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from rich.console import Console
+from rich.table import Table
+
+from hosts.composition.compose import Service, compose
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.engine import Backend, Reader
+from plugins.events_sql.statements import Statements, Values
+from service_core.gateway.exchange import Request
+from service_core.insight.query.formula import atoms, leaf_of
+from service_core.insight.query.questions import Questions
+from service_core.insight.query.sources import NOT_CONNECTED
+from service_core.kernel.settings import IngestSettings, Settings, StorageSettings
+from tests.bench.history import build
+from tests.bench.panels import key_of, prepared
+
+END: Final = datetime(2026, 7, 1, tzinfo=UTC)
+NOW: Final = END + timedelta(hours=1)
+EVENTS: Final = 20_000
+TARGET_MS: Final = 3.0
+Asked = Callable[[date, date], Request]
+
+
+def read(path: str, **parameters: Any) -> Asked:
+    """A request that reads a range."""
+
+    def of(first: date, last: date) -> Request:
+        dates = {"start_date": f"{first}", "end_date": f"{last}"}
+        return Request("GET", f"/v1/{path}", urlencode({**dates, **parameters}))
+
+    return of
+
+
+def query(*metrics: str, by: tuple[str, ...] = (), **said: Any) -> Asked:
+    """A request of the query layer."""
+
+    def of(first: date, last: date) -> Request:
+        asked = {"from": f"{first}", "to": f"{last}"}
+        plan = {"metrics": metrics, "dimensions": by, "date_range": asked, **said}
+        return Request("POST", "/v1/query", body=json.dumps(plan).encode())
+
+    return of
+
+
+def metric(id_: str) -> Asked:
+    """A request of one metric."""
+
+    def of(first: date, last: date) -> Request:
+        asked = {"metrics": [id_], "start_date": f"{first}", "end_date": f"{last}"}
+        return Request("POST", "/v1/metrics", body=json.dumps(asked).encode())
+
+    return of
+
+
+BESIDE: Final[Mapping[str, Asked]] = {
+    "conversions beside visitors": query("visitors", "conversions", by=("channel",)),
+    "conversions beside visits, filtered": query(
+        *("visitors", "bounce_rate", "conversions"),
+        by=("channel", "country"),
+        filters=[{"dimension": "device_type", "value": "mobile"}],
+    ),
+    "conversions and money by day": query(
+        *("visitors", "conversions", "conversion_rate", "revenue", "orders"), interval="day"
+    ),
+    "money and new customers by provider": query(
+        *("revenue", "aov", "new_customers", "customers", "repeat_purchase_rate"), by=("provider",)
+    ),
+    "attributed money by campaign": query(
+        "attributed_revenue", "attributed_conversions", "visitors", by=("utm_campaign",)
+    ),
+}
+READS: Final[Mapping[str, Asked]] = {
+    "/overview": read("overview"),
+    "/traffic": read("traffic"),
+    "/traffic?type=campaign": read("traffic", type="campaign"),
+    "/traffic?type=page": read("traffic", type="page"),
+    "/devices": read("devices"),
+    "/locations": read("locations"),
+    "/events": read("events"),
+    "/event-names": read("event-names"),
+    "/events/properties": read("events/properties"),
+    "/users": read("users"),
+    "/funnel, two steps": read("funnel", steps="page_view,purchase"),
+    "/funnel, five steps, excluding": read(
+        "funnel", steps="page_view,click,add_to_cart,signup,purchase", exclude="refund", unit="session"
+    ),
+    "/retention": read("retention", interval="week"),
+    "/ltv": read("ltv", interval="month"),
+    "/attribution, last touch": read("attribution", model="last_touch"),
+    "/attribution, position based": read("attribution", model="position_based"),
+    "/attribution, time decay by source": read("attribution", model="time_decay", group_by="source"),
+}
+
+
+@dataclass
+class Replayed:
+    """The engine of a store as it answered before: every statement at once, without its own time."""
+
+    backend: Backend
+    answers: dict[str, list[Any]] = field(default_factory=dict)
+    replays: bool = False
+    questions: int = 0
+
+    def session(self, budget: float | None = None) -> Any:
+        """A session of the engine, or one that repeats."""
+        return _Session(self, None if self.replays else self.backend.session(budget))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.backend, name)
+
+
+@dataclass
+class _Session:
+    played: Replayed
+    real: Any
+
+    def rows(self, text: str, values: Values) -> list[Any]:
+        """Answer, or answer as a statement of this text did before."""
+        if self.real is not None:
+            self.played.answers[text] = self.real.rows(text, values)
+        return self.played.answers[text]
+
+    def keep(self, name: str, text: str, values: Values) -> None:
+        """Keep a table, when there is an engine to keep it in."""
+        if self.real is not None:
+            self.real.keep(name, text, values)
+
+    def close(self) -> None:
+        """Give a session of the engine back."""
+        if self.real is not None:
+            self.real.close()
+
+
+class Bench:
+    """A service whose engine can be silenced.
+
+    Args:
+        service: on the embedded store.
+        key: of a caller of the workspace.
+    """
+
+    def __init__(self, service: Service, key: str) -> None:
+        self._service, self._key = service, key
+        store = service.ports.events
+        assert isinstance(store, SqlEvents)
+        self._engine: Any = store._engine
+        self.played: Any = Replayed(store.backend)
+        self._engine._backend = self.played
+        self._engine.read = self._read
+
+    async def _read(self, work: Callable[[Reader], Any]) -> Any:
+        self.played.questions += 1
+        reader = Reader(self.played, self._engine._statements)
+        try:
+            return work(reader)
+        finally:
+            reader.close()
+
+    def forget(self) -> None:
+        """Know no statement any more."""
+        self._engine._statements = Statements(self.played.dialect)
+
+    async def ask(self, request: Request) -> float:
+        """Processor milliseconds of one request."""
+        self.played.questions = 0
+        sent = Request(
+            *(request.method, request.path, request.query),
+            {"authorization": f"Bearer {self._key}"},
+            request.body,
+        )
+        started = time.thread_time()
+        response = await self._service.dispatch(sent)
+        took = (time.thread_time() - started) * 1000
+        assert response.status == 200, response.body
+        return took
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds of a request, the median of some rounds, and how many questions it puts."""
+
+    name: str
+    first: float
+    dates: float
+    again: float
+    questions: int
+
+    @property
+    def per_question(self) -> float:
+        """The first time, by question of the store."""
+        return self.first / max(self.questions, 1)
+
+
+async def measured(bench: Bench, name: str, asked: Asked, rounds: int) -> Cost:
+    """Ask for the first time, with new dates and again, in rounds."""
+    warm = READS["/overview"](_DAYS[0], _DAYS[1])
+    first, dates, again = [], [], []
+    request, other = asked(_DAYS[0], _DAYS[1]), asked(_DAYS[2], _DAYS[3])
+    bench.played.replays = False
+    for one in (warm, request, other):
+        await bench.ask(one)
+    bench.played.replays = True
+    for _ in range(rounds):
+        gc.collect()
+        bench.forget()
+        await bench.ask(warm)
+        first.append(await bench.ask(request))
+        again.append(await bench.ask(request))
+        dates.append(await bench.ask(other))
+    return Cost(name, median(first), median(dates), median(again), bench.played.questions)
+
+
+_DAYS: Final = (date(2026, 6, 1), date(2026, 6, 30), date(2026, 5, 1), date(2026, 5, 30))
+
+
+def shown(console: Console, title: str, costs: list[Cost], *, every: bool) -> None:
+    """A table of some costs, each or the middle and the most."""
+    table = Table("request", "questions", "first", "first, each", "new dates", "again", title=title)
+    for cost in costs if every else ():
+        style = "bold red" if cost.per_question > TARGET_MS else ""
+        values = (cost.first, cost.per_question, cost.dates, cost.again)
+        table.add_row(cost.name, str(cost.questions), *(f"{value:.2f}" for value in values), style=style)
+    for name, of in (("p50", median), ("max", max)):
+        columns = zip(*((c.first, c.per_question, c.dates, c.again) for c in costs), strict=True)
+        table.add_row(f"{len(costs)} together, {name}", "", *(f"{of(values):.2f}" for values in columns))
+    console.print(table)
+
+
+async def main(folder: Path, rounds: int, *, every: bool) -> None:
+    """Build a small history, and measure."""
+    name = "planning.db"
+    fresh = prepared(folder, name)
+    settings = Settings(
+        storage=StorageSettings(
+            events=f"duckdb:///{name}?threads=2", workspace="sqlite:///panels_workspace.db"
+        ),
+        ingest=IngestSettings(queue="spool:///panels_spool.db"),
+    )
+    console = Console(width=120)
+    async with compose(settings, folder, clock=lambda: NOW) as service:
+        if fresh:
+            await build(service.ports.events, EVENTS, END)  # type: ignore[arg-type]
+        bench = Bench(service, await key_of(service))
+        catalog = service.part(Questions).catalog
+        alone = {
+            id_: metric(id_)
+            for id_, one in catalog.metrics.items()
+            if not any(leaf_of(atom).of in NOT_CONNECTED for atom in atoms(one.measure))
+        }
+        for title, asked in (("metrics alone", alone), ("beside others", BESIDE), ("reads", READS)):
+            costs = [await measured(bench, name, of, rounds) for name, of in asked.items()]
+            shown(
+                console,
+                f"{title}, CPU ms; target {TARGET_MS:.0f} a question",
+                costs,
+                every=every or asked is not alone,
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("bench"))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--every", action="store_true", help="show each metric")
+    given = parser.parse_args()
+    asyncio.run(main(given.folder, given.rounds, every=given.every))
