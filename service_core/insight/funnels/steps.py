@@ -27,7 +27,7 @@ def _names(text: str) -> list[Any]:
     if text.lstrip().startswith("["):
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return [None]
         return found if isinstance(found, list) else [None]
     return text.split(",")

@@ -64,6 +64,7 @@ async def test_steps_are_sent_in_three_ways(who, queue, sent):
     [
         [], [("steps", "")], [("steps", "a")], [("steps", "a,b,c,d,e,f")], [("steps", "a,,b")],
         [("steps", '["a","b"')], [("steps", '["a",1]')], [("steps", "[]")], [("steps", '[["a","b"]]')],
+        [("steps", "[" * 5000)],
     ],
 )  # fmt: skip
 async def test_anything_but_two_to_five_names_is_refused(who, queue, sent):
