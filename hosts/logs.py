@@ -15,13 +15,13 @@ AUTHORIZATION: Final = re.compile(
 )
 PASSWORD: Final = re.compile(r"(://[^\s:/@\"]*:)[^\s@\"/]+@")
 ADDRESS: Final = re.compile(
-    r"[\w.+-]+@[\w-]+\.[\w.-]+"
+    r"(?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+"
     r"|\b(?:\d{1,3}\.){3}\d{1,3}\b"
     r"|(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])"
     r"|(?<![\w:])(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6}(?![\w:])",
     re.IGNORECASE,
 )
-"""Persons and machines: e-mail addresses, IPv4 and IPv6."""
+"""Persons and machines: e-mail addresses, IPv4 and IPv6. A run of letters is walked once, however long it is."""
 
 
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

@@ -3,11 +3,12 @@
 import json
 import logging
 import sys
+import time
 from io import StringIO
 
 import pytest
 
-from hosts.logs import write_logs
+from hosts.logs import clean, write_logs
 
 SECRETS = [
     "dk_agent_9zZ0SGVUqd5RvT0og7BPn2xY5-1JHUZ2Nh4jg-DpCeQ",
@@ -54,6 +55,13 @@ def test_a_secret_told_beside_a_message_is_blanked_however_deep_it_lies(secret, 
     record = json.loads(logs())
     assert secret not in logs()
     assert (record["event"], record["pause"], record["code"]) == ("refused", 0.5, None)
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "1.", ":", "a:", "a@", "://", "cookie ", "authorization: "])
+def test_a_long_text_is_redacted_in_time_that_grows_with_it(piece):
+    began = time.process_time()
+    clean(piece * (200_000 // len(piece)))
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
