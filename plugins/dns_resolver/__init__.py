@@ -7,9 +7,9 @@ from service_core.plugin import Adapter, TextRecords, hook
 
 
 def _open(settings: ResolverSettings) -> TextRecords:
-    from plugins.dns_resolver.adapter import Resolver
+    from plugins.dns_resolver.adapter import NameServers
 
-    return Resolver(settings)
+    return NameServers(settings)
 
 
 @hook

@@ -16,7 +16,9 @@ class NewLink(BodyModel):
 
     name: str
     destination_url: str
-    domain_id: UUID | None = None
+    domain_id: UUID | None = Field(
+        None, description="The shared link domain, or one that the workspace has verified."
+    )
     slug: str | None = None
     target: Target = "web"
     ios_url: str | None = None
