@@ -6,7 +6,7 @@ itself, and killed when its caller went away.
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -18,7 +18,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from urllib3.exceptions import HTTPError
 
 from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect, named
+from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect, named
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.statements import Values
@@ -39,7 +39,6 @@ _SQL: Final = {
     "cast_keep_nullable": 1,
     "union_default_mode": "DISTINCT",
     "prefer_column_name_to_alias": 1,
-    "enable_materialized_cte": 1,
     "session_timezone": "UTC",
 }
 """What makes an answer that of standard SQL, over the latest state of every row."""
@@ -66,7 +65,7 @@ class ClickHouseSession:
         self._backend = backend
         self.client = backend.take()
         self._name = f"touchpoint-{uuid4()}"
-        self._settings: dict[str, Any] = {**backend.standard, "query_id": self._name}
+        self._settings: dict[str, Any] = {"query_id": self._name}
         if budget:
             self._settings["max_execution_time"] = budget
         self._kept: set[str] = set()
@@ -77,12 +76,21 @@ class ClickHouseSession:
         return list(map(tuple, self._answer(text, values).result_rows))
 
     def _answer(self, text: str, values: Values) -> Any:
-        try:
-            return self.client.query(text, parameters=_bound(values), settings=self._settings)
-        except ClickHouseError as fault:
-            if any(sign in str(fault).lower() for sign in _STOPPED):
-                raise QueryTimeout from fault
-            raise
+        bound, last = self._after_steps(text, values)
+        with _late():
+            return self.client.query(last, parameters=bound, settings=self._settings)
+
+    def _after_steps(self, text: str, values: Values) -> tuple[dict[str, Any], str]:
+        """Values as they are bound, and the last statement of a text; the tables it reads are made."""
+        bound, (*steps, last) = _bound(values), text.split(STEP)
+        for step in steps:
+            self._keep(step.removeprefix(KEPT).partition(" ")[0], step, bound)
+        return bound, last
+
+    def _keep(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
+        self._kept.add(name)
+        with _late():
+            self.client.command(text, parameters=bound, settings=self._settings)
 
     def frame(self, text: str, values: Values) -> "pl.DataFrame":
         """Run a statement; its answer as a data frame."""
@@ -98,19 +106,13 @@ class ClickHouseSession:
 
     def keep(self, name: str, text: str, values: Values) -> None:
         """Keep an answer as a table of the server's session."""
-        self._do(f"DROP TEMPORARY TABLE IF EXISTS {name}", {})
-        self._do(f"CREATE TEMPORARY TABLE {name} ENGINE = Memory AS {text}", values)
-        self._kept.add(name)
-
-    def _do(self, text: str, values: Values) -> None:
-        self.client.command(text, parameters=_bound(values), settings=self._settings)
+        bound, last = self._after_steps(text, values)
+        self._keep(name, f"{KEPT}{name} AS {last}", bound)
 
     def fill(self, table: sa.TableClause, rows: Sequence[Sequence[Any]]) -> None:
         """Keep rows as a table of the server's session."""
         columns = ", ".join(f"{c.name} {named(c.type)}" for c in table.columns)
-        self._do(f"DROP TEMPORARY TABLE IF EXISTS {table.name}", {})
-        self._do(f"CREATE TEMPORARY TABLE {table.name} ({columns}) ENGINE = Memory", {})
-        self._kept.add(table.name)
+        self._keep(table.name, f"{KEPT}{table.name} ({columns})", {})
         types = [named(c.type) for c in table.columns]
         self._insert(table.name, [c.name for c in table.columns], types, rows, {})
 
@@ -147,14 +149,25 @@ class ClickHouseSession:
     def close(self) -> None:
         """Give the client back without the tables of the question; one that was stopped is closed."""
         try:
-            for name in self._kept:
-                self._do(f"DROP TEMPORARY TABLE IF EXISTS {name}", {})
+            if self._kept:
+                self.client.command(f"DROP TEMPORARY TABLE IF EXISTS {', '.join(self._kept)}")
         except (ClickHouseError, HTTPError):
             self._stopped = True
         if self._stopped:
             self.client.close()
         else:
             self._backend.give(self.client)
+
+
+@contextlib.contextmanager
+def _late() -> Iterator[None]:
+    """A statement that the server ended before it was done."""
+    try:
+        yield
+    except ClickHouseError as fault:
+        if any(sign in str(fault).lower() for sign in _STOPPED):
+            raise QueryTimeout from fault
+        raise
 
 
 def _bound(values: Values) -> dict[str, Any]:
@@ -215,7 +228,7 @@ class ClickHouse:
             StartupError: the server cannot be reached, or refuses.
         """
         try:
-            client = self._connect()
+            client = self.take()
             for text in layout.statements(self.settings.cluster):
                 client.command(text)
             self.give(client)
@@ -227,7 +240,10 @@ class ClickHouse:
         """A client nobody else uses."""
         with contextlib.suppress(IndexError):
             return self._idle.pop()
-        return self._connect()
+        client = self._connect()
+        for name, value in self.standard.items():
+            client.set_client_setting(name, value)
+        return client
 
     def give(self, client: Any) -> None:
         """Take a client back; there are never more than threads that ask."""

@@ -26,6 +26,16 @@ TYPES: Final[tuple[tuple[type[Any], str], ...]] = (
 )
 """Types by the first class that fits; wide whole numbers are the only NUMERIC."""
 
+STEP: Final = "\n;\n"
+"""What stands between the statements of one question.
+
+In one statement the analyzer would work through a common table once for every mention of it, and
+through those it mentions once for each of these: seconds before a row is read.
+"""
+
+KEPT: Final = "CREATE OR REPLACE TEMPORARY TABLE "
+"""Before the name and the text of a table that the session keeps; such tables lie in memory."""
+
 
 def named(declared: Any) -> str:
     """A type without NULL."""
@@ -52,11 +62,16 @@ class _Compiler(SQLCompiler):
             label = sa.cast(label.element, sa.Boolean).label(label.name)
         return super().visit_label(label, *args, **options)  # type: ignore[no-untyped-call, no-any-return]
 
-    def _generate_prefixes(self, stmt: Any, prefixes: Any, **options: Any) -> str:
-        """What several parts of a statement read is worked out once."""
-        if isinstance(stmt, sa.CTE):
-            return "MATERIALIZED"
-        return super()._generate_prefixes(stmt, prefixes, **options)  # type: ignore[no-untyped-call, no-any-return]
+    def _render_cte_clause(self, nesting_level: int | None = None, **_: Any) -> str:
+        """What several parts of a statement read is worked out first, each into a table of the session."""
+        if nesting_level and nesting_level > 1:
+            return ""
+        return "".join(f"{KEPT}{name_and_text}{STEP}" for name_and_text in self.ctes.values())
+
+    def limit_clause(self, select: Any, **options: Any) -> str:
+        """An offset may stand alone; a limit of -1, as others write it, would be the last row."""
+        spelled: str = super().limit_clause(select, **options)  # type: ignore[no-untyped-call]
+        return spelled.replace("LIMIT -1 OFFSET", "OFFSET")
 
     def visit_cast(self, cast: Any, **options: Any) -> str:
         """Instants are read from texts as other machines write them."""

@@ -44,6 +44,9 @@ _FRESH: Final = sa.table(
 _TOUCHED: Final = sa.table("touched", sa.column("no", Number))
 """Sessions of a batch, and later visitors that change hands."""
 
+_OWN: Final = sa.table("own", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+"""The events of these sessions."""
+
 
 @runtime_checkable
 class Filling(Protocol):
@@ -71,6 +74,7 @@ def append(writer: Reader, events: Sequence[Event]) -> int:
 
 def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
     """Bring what follows from the events of a workspace up to date."""
+    version = _version(writer)
     _touch(writer, {_session(event) for event in events})
     own = _of_sessions(writer, workspace, events)
     for table, found in (
@@ -78,13 +82,13 @@ def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
         (TOLD, caches.told_of),
         (WEAK_LINKS, caches.weak_links_of),
     ):
-        _replace(writer, table, found(own), [])
+        _replace(writer, version, table, found(own), [])
     told = [CANDIDATES.c.workspace_id == workspace, CANDIDATES.c.session_no.in_(sa.select(_TOUCHED.c.no))]
-    _replace(writer, CANDIDATES, caches.candidates_of(own), told)
+    _replace(writer, version, CANDIDATES, caches.candidates_of(own), told)
     relinked = _relinked(writer, workspace, events)
-    _relink(writer, workspace, relinked)
+    _relink(writer, version, workspace, relinked)
     if any(any(said(event)[::2]) for event in events) or (relinked and _has_ids(writer, workspace)):
-        _restitch(writer, workspace)
+        _restitch(writer, version, workspace)
 
 
 def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
@@ -96,14 +100,16 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
         )
         for table in (EVENTS, WEAK_LINKS)
     ]
+    version = _version(writer)
     found = writer.rows(sa.union(*linked))
-    _relink(writer, workspace_id, {visitor for (visitor,) in found})
-    _restitch(writer, workspace_id)
+    _relink(writer, version, workspace_id, {visitor for (visitor,) in found})
+    _restitch(writer, version, workspace_id)
 
 
 def rebuild(writer: Reader) -> None:
     """Work out anew what follows from the events, workspace by workspace."""
     for (workspace,) in writer.rows(sa.select(IDS.c.workspace_id).distinct()):
+        version = _version(writer)
         own, weak = _of(EVENTS, workspace), _of(WEAK_LINKS, workspace)
         for table, rows in (
             (SESSIONS, caches.sessions_of(own)),
@@ -112,8 +118,8 @@ def rebuild(writer: Reader) -> None:
             (WEAK_LINKS, caches.weak_links_of(own)),
             (OWNERS, caches.owners_of(caches.links_of(own, weak).subquery("links_of"))),
         ):
-            _replace(writer, table, rows, [table.c.workspace_id == workspace])
-        _restitch(writer, workspace)
+            _replace(writer, version, table, rows, [table.c.workspace_id == workspace])
+        _restitch(writer, version, workspace)
 
 
 def number(workspace: UUID, name: str) -> int:
@@ -179,8 +185,8 @@ def _touch(writer: Reader, numbers: Iterable[int]) -> None:
     _session_of(writer).fill(_TOUCHED, [(no,) for no in numbers])
 
 
-def _of_sessions(writer: Reader, workspace: UUID, events: Sequence[Event]) -> sa.Subquery:
-    """Every event of the touched sessions; looked for only in the time they span."""
+def _of_sessions(writer: Reader, workspace: UUID, events: Sequence[Event]) -> sa.TableClause:
+    """Every event of the touched sessions, read once; looked for only in the time they span."""
     c, touched = SESSIONS.c, sa.select(_TOUCHED.c.no)
     own = (c.workspace_id == workspace, c.session_no.in_(touched))
     ((first, last),) = writer.rows(sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*own))
@@ -193,15 +199,20 @@ def _of_sessions(writer: Reader, workspace: UUID, events: Sequence[Event]) -> sa
         e.timestamp <= sa.literal(max(instants)),
         e.session_no.in_(touched),
     )
-    return found.subquery("own")
+    writer.keep(_OWN.name, found)
+    return _OWN
 
 
-def _replace(writer: Reader, table: sa.Table, found: sa.SelectBase, where: list[Expression]) -> None:
-    """Put rows of a derived table in the place of those under some conditions; with none, beside them.
-
-    The version is older than what is read, so that who wrote last has seen every earlier event.
-    """
+def _version(writer: Reader) -> int:
+    """What replaces everything older, asked before anything is read: the higher one has seen more."""
     ((version,),) = writer.text("SELECT toUnixTimestamp64Micro(now64(6)) * 2")
+    return int(version)
+
+
+def _replace(
+    writer: Reader, version: int, table: sa.Table, found: sa.SelectBase, where: list[Expression]
+) -> None:
+    """Put rows of a derived table in the place of those under some conditions; with none, beside them."""
     names = [c.name for c in table.columns]
     rows: Any = sa.select(*found.subquery("found").c, sa.literal(version + 1), sa.literal(0))
     if where:
@@ -227,7 +238,7 @@ def _relinked(writer: Reader, workspace: UUID, events: Iterable[Event]) -> set[i
     return {visitor for visitor, strong in linked.items() if len(strong) > 1 or owned[visitor] != strong}
 
 
-def _relink(writer: Reader, workspace: UUID, visitors: set[int]) -> None:
+def _relink(writer: Reader, version: int, workspace: UUID, visitors: set[int]) -> None:
     """Work out anew whose the events of some visitors are."""
     if not visitors:
         return
@@ -235,7 +246,7 @@ def _relink(writer: Reader, workspace: UUID, visitors: set[int]) -> None:
     touched = sa.select(_TOUCHED.c.no)
     links = caches.links_of(_of(EVENTS, workspace), _of(WEAK_LINKS, workspace), touched)
     told = [OWNERS.c.workspace_id == workspace, OWNERS.c.visitor_no.in_(touched)]
-    _replace(writer, OWNERS, caches.owners_of(links.subquery("links_of")), told)
+    _replace(writer, version, OWNERS, caches.owners_of(links.subquery("links_of")), told)
 
 
 def _of(table: sa.Table, workspace: UUID) -> sa.Subquery:
@@ -249,9 +260,8 @@ def _has_ids(writer: Reader, workspace: UUID) -> bool:
     return bool(writer.rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1)))
 
 
-def _restitch(writer: Reader, workspace: UUID) -> None:
+def _restitch(writer: Reader, version: int, workspace: UUID) -> None:
     """Work out anew which ids are part of which person."""
-    ((version,),) = writer.text("SELECT toUnixTimestamp64Micro(now64(6)) * 2")
     parts = parts_of(writer, workspace)
     old = writer.rows(sa.select(PERSONS.c.no, PERSONS.c.person_no).where(PERSONS.c.workspace_id == workspace))
     rows = [(workspace, no, person, version, 1) for no, person in old if no not in parts]
