@@ -62,9 +62,9 @@ class _Compiler(SQLCompiler):
             label = sa.cast(label.element, sa.Boolean).label(label.name)
         return super().visit_label(label, *args, **options)  # type: ignore[no-untyped-call, no-any-return]
 
-    def _render_cte_clause(self, nesting_level: int | None = None, **_: Any) -> str:
+    def _render_cte_clause(self, nesting_level: Any = None, *_: Any, **__: Any) -> str:
         """What several parts of a statement read is worked out first, each into a table of the session."""
-        if nesting_level and nesting_level > 1:
+        if self.ctes is None or (nesting_level and nesting_level > 1):
             return ""
         return "".join(f"{KEPT}{name_and_text}{STEP}" for name_and_text in self.ctes.values())
 
