@@ -2,26 +2,26 @@
 
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import urlencode
 
 import pytest
+from jinja2 import FileSystemBytecodeCache
 
-from hosts.composition.compose import Service, compose
+from hosts.composition.compose import Service, compose, installed
 from hosts.composition.ports import running
 from hosts.http.app import quart_app
 from hosts.ingest.address import ClientAddress
 from hosts.oauth.app import oauth
 from hosts.web.pages import pages
-from service_core import builtin
 from service_core.access.keys import Founded, found_workspace
 from service_core.access.members.enrol import enrol
 from service_core.access.ports import LimiterDown
 from service_core.access.roles import Role
 from service_core.access.windows import FixedWindows
-from service_core.extension import Adapter, hook, load
+from service_core.extension import Adapter
 from service_core.kernel.settings import Settings
 from service_core.testing.dns import WrittenRecords
 
@@ -69,6 +69,10 @@ class HandLimiter:
         return self.windows.spend(key, limit, window_seconds)
 
 
+COMPILED = FileSystemBytecodeCache()
+"""Templates are compiled once, and not for each application of a test."""
+
+
 class Doubles:
     """Mail that is kept, passwords that cost nothing, limits by the hand clock, a DNS to write into."""
 
@@ -77,7 +81,11 @@ class Doubles:
         self.limiter = HandLimiter(clock)
         self.records = WrittenRecords()
 
-    @hook
+    def among(self, registry):
+        """What is installed, and these."""
+        brought = {(adapter.port, adapter.scheme): adapter for adapter in self.adapters()}
+        return replace(registry, adapters=registry.adapters | brought)
+
     def adapters(self):
         return (
             Adapter(port="mail", scheme="kept", open=lambda _: self.letterbox),
@@ -198,15 +206,16 @@ def built(folder, *, clock, settings=None):
         "limits": {"store": "hand://"},
         "links": {"domain": "go.example.com", "dns": "written://"},
     }
-    registry = load([("builtin", builtin), ("doubles", doubles)])
     wanted = Settings.model_validate(stood_in | (settings or {}))
-    service = compose(wanted, folder, registry=registry, clock=clock)
+    service = compose(wanted, folder, registry=doubles.among(installed()), clock=clock)
     return service, doubles.letterbox.letters
 
 
 def application(service):
     addresses = ClientAddress()
-    return quart_app(service.dispatch, addresses, [pages(service, addresses), oauth(service, addresses)])
+    app = quart_app(service.dispatch, addresses, [pages(service, addresses), oauth(service, addresses)])
+    app.jinja_options = app.jinja_options | {"bytecode_cache": COMPILED}
+    return app
 
 
 @asynccontextmanager
