@@ -1,13 +1,11 @@
 """A person's own account: who is signed in, and the passkeys to sign in with."""
 
-import json
 from typing import Final
 
 from quart import Response, current_app
 
 from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
-from hosts.web.wording import told
 from service_core.access.mail import MailDown
 from service_core.access.members.letters import send_passkey_notice
 from service_core.access.members.model import Account
@@ -27,11 +25,8 @@ async def asked(frame: Frame) -> Response:
         options = await frame.part(Locksmith).ask_to_make(
             frame.account, frame.form.raw("password"), frame.browser
         )
-    except Unauthorized:
-        return frame.data(json.dumps({"error": "This is not your password."}), 403)
-    except TooMany as refusal:
-        status, sentence = told(refusal)
-        return frame.data(json.dumps({"error": sentence}), status)
+    except (Unauthorized, TooMany) as refusal:
+        return frame.refused(refusal)
     return frame.data(options)
 
 
@@ -59,13 +54,11 @@ async def removed(frame: Frame, passkey_id: str) -> Response:
 
 
 async def _page(frame: Frame, refusal: Refusal | None = None) -> Response:
-    status, wrong = (200, None) if refusal is None else told(refusal)
     return await frame.page(
         "account.html",
-        status,
+        refusal=refusal,
         passkeys=await frame.store.passkeys(frame.account.id),
         offered=frame.part(Locksmith).is_open,
-        wrong=wrong,
     )
 
 

@@ -7,7 +7,7 @@ from quart import Response, request
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.requests.decide import Approvals
-from service_core.kernel.errors import Conflict, Forbidden
+from service_core.kernel.errors import Conflict, Forbidden, Refusal
 
 
 async def view(frame: Frame) -> Response:
@@ -26,14 +26,14 @@ async def decide(frame: Frame) -> Response:
             rate_limit=frame.form.number("rate_limit") if approve else None,
         )
     except (Conflict, Forbidden) as refusal:
-        return await _shown(frame, token, status=refusal.status, wrong=f"{refusal.message}.")
+        return await _shown(frame, token, refusal)
     return await _shown(frame, token)
 
 
-async def _shown(frame: Frame, token: str, status: int = 200, wrong: str | None = None) -> Response:
+async def _shown(frame: Frame, token: str, refusal: Refusal | None = None) -> Response:
     seen = await frame.part(Approvals).view_request(token, frame.account.id)
     lines = scope_lines(seen.request.scopes)
-    return await frame.page("approve.html", status, seen=seen, lines=lines, token=token, wrong=wrong)
+    return await frame.page("approve.html", refusal=refusal, seen=seen, lines=lines, token=token)
 
 
 PAGES: Final = (Page("GET /approve", view), Page("POST /approve", decide))

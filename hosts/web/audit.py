@@ -1,19 +1,18 @@
 """What was changed in a workspace, by whom, and taking it back."""
 
 from typing import Final
-from uuid import UUID
 
 from quart import Response, request
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Caller, Workspace
-from service_core.access.person import caller_of
 from service_core.changes.entry import AuditEntry
 from service_core.changes.operations import AuditQuery, list_audit
 from service_core.changes.undo import undo
 from service_core.changes.write import Writes
-from service_core.kernel.errors import BadRequest, Conflict, NotFound
+from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal
 
 SHOWN: Final = 30
 
@@ -27,20 +26,18 @@ async def listed(frame: Frame, public_id: str) -> Response:
 async def undone(frame: Frame, public_id: str, entry_id: str) -> Response:
     """Take one back."""
     workspace, member = await frame.workspace(public_id)
-    who, writes = _caller(frame, workspace, member), frame.part(Writes)
+    who, writes = frame.caller(workspace, member), frame.part(Writes)
     try:
-        await writes.run(who, undo(who, writes.kinds, UUID(entry_id)), dry_run=False)
-    except ValueError:
-        raise NotFound from None
+        await writes.run(who, undo(who, writes.kinds, id_of(entry_id)), dry_run=False)
     except Conflict as refusal:
-        return await _page(frame, workspace, member, status=409, wrong=f"{refusal.message}.")
+        return await _page(frame, workspace, member, refusal)
     return frame.to(f"/w/{public_id}/audit", done="undone")
 
 
 async def _page(
-    frame: Frame, workspace: Workspace, member: Member, *, status: int = 200, wrong: str | None = None
+    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
 ) -> Response:
-    who, writes = _caller(frame, workspace, member), frame.part(Writes)
+    who, writes = frame.caller(workspace, member), frame.part(Writes)
     query = AuditQuery(limit=SHOWN, cursor=request.args.get("cursor"))
     try:
         page = await list_audit.handler(query, who=who, writes=writes)
@@ -48,22 +45,17 @@ async def _page(
         raise NotFound from None
     return await frame.page(
         "audit.html",
-        status,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         entries=[(entry, _may_undo(entry, who, writes)) for entry in page.entries],
         following=page.next_cursor,
-        wrong=wrong,
     )
 
 
 def _may_undo(entry: AuditEntry, who: Caller, writes: Writes) -> bool:
     kind = writes.kinds.get(entry.resource.type)
     return entry.undoable and kind is not None and kind.scope in who.credential.scopes
-
-
-def _caller(frame: Frame, workspace: Workspace, member: Member) -> Caller:
-    return caller_of(frame.account, member, workspace, frame.clock())
 
 
 PAGES: Final = (

@@ -7,8 +7,7 @@ from quart import Response
 from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
-from service_core.access.model import Caller, Workspace
-from service_core.access.person import caller_of
+from service_core.access.model import Workspace
 from service_core.access.roles import Ability
 from service_core.changes.write import Writes
 from service_core.kernel.errors import Conflict, NotFound, Refusal, Unavailable503, Unprocessable
@@ -26,7 +25,7 @@ async def listed(frame: Frame, public_id: str) -> Response:
 async def claimed(frame: Frame, public_id: str) -> Response:
     """Claim a host."""
     workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    who, shared = _caller(frame, workspace, member), domain_of(frame.service.settings)
+    who, shared = frame.caller(workspace, member), domain_of(frame.service.settings)
     try:
         await frame.part(Writes).run(who, claim(who, frame.form.text("host"), shared), dry_run=False)
     except (Conflict, Unprocessable) as refusal:
@@ -37,7 +36,7 @@ async def claimed(frame: Frame, public_id: str) -> Response:
 async def changed(frame: Frame, public_id: str, claim_id: str) -> Response:
     """Look for the proof of a claim, or let a domain go."""
     workspace, member = await frame.workspace(public_id, Ability.MANAGE)
-    who, writes, action = _caller(frame, workspace, member), frame.part(Writes), frame.form.text("action")
+    who, writes, action = frame.caller(workspace, member), frame.part(Writes), frame.form.text("action")
     try:
         match action:
             case "verify":
@@ -58,17 +57,12 @@ async def _page(
         found = await unit.resources.every(DomainClaim)
     return await frame.page(
         "domains.html",
-        refusal.status if refusal else 200,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         shared=domain_of(frame.service.settings),
         claims=sorted(found, key=lambda one: one.name),
-        wrong=" ".join(filter(None, (f"{refusal.message}.", refusal.hint))) if refusal else None,
     )
-
-
-def _caller(frame: Frame, workspace: Workspace, member: Member) -> Caller:
-    return caller_of(frame.account, member, workspace, frame.clock())
 
 
 PAGES: Final = (

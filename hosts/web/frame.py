@@ -1,5 +1,6 @@
 """What every page shares: who looks at it, how it is written and where it leads."""
 
+import json
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
@@ -11,38 +12,20 @@ from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
 from hosts.web.forms import Fields, pairs_of
 from hosts.web.safety import form_token, headers, is_ours, is_same_origin
+from hosts.web.wording import DONE, told
 from service_core.access.members.model import SESSION_LIFETIME, Account, Member
 from service_core.access.members.sign_in import Doorkeeper, SignedIn
-from service_core.access.model import Workspace
+from service_core.access.model import Caller, Workspace
 from service_core.access.networks import network_of
 from service_core.access.passkeys.ceremonies import Browser
+from service_core.access.person import caller_of
 from service_core.access.roles import ABILITIES, Ability
-from service_core.kernel.errors import Forbidden, NotFound
+from service_core.kernel.errors import Forbidden, NotFound, Refusal
 from service_core.kernel.ids import ONE_TIME_TOKEN, new_token
 from service_core.workspace.share_links.answers import KEPT
 from service_core.workspace.share_links.memory import Memory
 
 _Part = TypeVar("_Part")
-
-DONE: Final = {
-    "saved": "Saved.",
-    "revoked": "The key is revoked. It is refused from the next request on.",
-    "removed": "Removed. Access ended at once.",
-    "claimed": "Added. Its proof is still missing.",
-    "verified": "Verified. Links can stand on it.",
-    "let-go": "Removed.",
-    "invited": "The invitation is on its way.",
-    "withdrawn": "The invitation is withdrawn.",
-    "disconnected": "Disconnected. Its tokens are refused from the next request on.",
-    "joined": "You are a member now.",
-    "undone": "Taken back.",
-    "unshared": "The page is gone from the next request on.",
-    "signed-out": "You are signed out.",
-    "passkey-added": "The passkey is added.",
-    "passkey-removed": "The passkey is removed. It signs in no more.",
-}
-"""What a page says after a form was done, by the word in its address."""
-
 
 DRAWN_AT_MOST: Final = 50
 """Public pages kept as they were drawn: a large one has half a megabyte."""
@@ -146,21 +129,30 @@ class Frame:
                 raise Forbidden("This form did not come from this page. Open the page again and repeat.")
 
     async def page(
-        self, template: str, status: int = 200, *, form_target: str | None = None, **values: Any
+        self,
+        template: str,
+        status: int = 200,
+        *,
+        refusal: Refusal | None = None,
+        form_target: str | None = None,
+        **values: Any,
     ) -> Response:
         """A page for the present visitor.
 
         Args:
             template: name of the file.
             status: HTTP status.
+            refusal: of the form that led here; it sets the status and is shown as ``wrong``.
             form_target: a further source its form may lead to.
             values: what the template shows; it escapes all of them.
         """
         visitor = g.get("visitor")
+        status, wrong = (status, None) if refusal is None else told(refusal)
         shared = {
             "base": self.base,
             "account": visitor.account if visitor else None,
             "csrf": form_token(visitor.secret) if visitor else "",
+            "wrong": wrong,
             "done": DONE.get(request.args.get("done", "")),
             "here": self.here(),
         }
@@ -171,9 +163,14 @@ class Frame:
             self._set(answer, visitor.secret, None)
         return answer
 
-    def data(self, json: str, status: int = 200) -> Response:
-        """An answer for a script of ours."""
-        return Response(json, status, headers(), mimetype="application/json")
+    def data(self, body: str, status: int = 200) -> Response:
+        """JSON for a script of ours."""
+        return Response(body, status, headers(), mimetype="application/json")
+
+    def refused(self, refusal: Refusal) -> Response:
+        """What a script of ours shows of a refusal."""
+        status, wrong = told(refusal)
+        return self.data(json.dumps({"error": wrong}), status)
 
     def to(self, path: str, **query: str) -> Response:
         """Lead to another page of the application."""
@@ -213,6 +210,10 @@ class Frame:
                     raise Forbidden("Your role does not allow this", "role_required")
                 return workspace, member
         raise NotFound
+
+    def caller(self, workspace: Workspace, member: Member) -> Caller:
+        """Whoever is signed in as a caller of operations, like any other."""
+        return caller_of(self.account, member, workspace, self.clock())
 
     def _set(self, answer: Response, secret: str, seconds: int | None) -> None:
         answer.set_cookie(

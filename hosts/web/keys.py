@@ -15,7 +15,7 @@ from service_core.access.model import CredentialKind, Workspace
 from service_core.access.plans import PLANS, UNLIMITED
 from service_core.access.roles import ABILITIES, KEY_SCOPES, Ability
 from service_core.access.scopes import parse_scopes
-from service_core.kernel.errors import BadRequest, NotFound
+from service_core.kernel.errors import BadRequest, NotFound, Refusal
 
 Work = Callable[[KeySettings, Workspace, Member], Awaitable[Minted | None]]
 
@@ -72,7 +72,7 @@ async def _done(frame: Frame, public_id: str, work: Work) -> Response:
     try:
         minted = await work(_settings(frame), workspace, member)
     except BadRequest as refusal:
-        return await _page(frame, workspace, member, status=refusal.status, wrong=f"{refusal.message}.")
+        return await _page(frame, workspace, member, refusal=refusal)
     if minted is not None:
         return await _page(frame, workspace, member, minted=minted)
     done = "revoked" if frame.form.text("action") == "revoke" else "saved"
@@ -84,14 +84,13 @@ async def _page(
     workspace: Workspace,
     member: Member,
     *,
-    status: int = 200,
     minted: Minted | None = None,
-    wrong: str | None = None,
+    refusal: Refusal | None = None,
 ) -> Response:
     found = await _settings(frame).listed(workspace, member)
     return await frame.page(
         "keys.html",
-        status,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         keys=[(key, scope_lines(key.scopes)) for key in found],
@@ -99,7 +98,6 @@ async def _page(
         cap=PLANS.get(workspace.plan, UNLIMITED).key_cap,
         grantable=scope_lines(KEY_SCOPES[member.role]),
         minted=minted,
-        wrong=wrong,
     )
 
 

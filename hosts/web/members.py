@@ -13,7 +13,7 @@ from service_core.access.members.invite import change_role, invite, remove_membe
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Workspace
 from service_core.access.roles import ABILITIES, Ability, Role
-from service_core.kernel.errors import BadRequest, Conflict, Unavailable503
+from service_core.kernel.errors import BadRequest, Conflict, Refusal, Unavailable503
 
 
 async def listed(frame: Frame, public_id: str) -> Response:
@@ -38,7 +38,7 @@ async def invited(frame: Frame, public_id: str) -> Response:
             now=frame.clock(),
         )
     except BadRequest as refusal:
-        return await _page(frame, workspace, member, status=refusal.status, wrong=f"{refusal.message}.")
+        return await _page(frame, workspace, member, refusal)
     except MailDown:
         raise Unavailable503("The mail cannot be sent now", "mail_unavailable") from None
     return frame.to(f"/w/{public_id}/members", done="invited")
@@ -61,8 +61,7 @@ async def changed(frame: Frame, public_id: str, account_id: str) -> Response:
         else:
             await change_role(frame.store, by, account, _role(form.text("role")))
     except Conflict as refusal:
-        wrong = f"{refusal.message}. {refusal.hint}"
-        return await _page(frame, workspace, by, status=refusal.status, wrong=wrong)
+        return await _page(frame, workspace, by, refusal)
     if account == by.account_id and form.text("action") == "remove":
         return frame.to("/workspaces", done="removed")
     done = "removed" if form.text("action") == "remove" else "saved"
@@ -70,13 +69,13 @@ async def changed(frame: Frame, public_id: str, account_id: str) -> Response:
 
 
 async def _page(
-    frame: Frame, workspace: Workspace, member: Member, *, status: int = 200, wrong: str | None = None
+    frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
 ) -> Response:
     able = ABILITIES[member.role]
     offers = await frame.store.invitations(workspace.id) if Ability.INVITE in able else []
     return await frame.page(
         "members.html",
-        status,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         people=await _people(frame, workspace),
@@ -84,7 +83,6 @@ async def _page(
         may_invite=Ability.INVITE in able,
         may_change=Ability.OWN in able,
         roles=[(role, ROLE_WORDS[role]) for role in Role],
-        wrong=wrong,
     )
 
 

@@ -11,7 +11,6 @@ from hosts.web.cards.reports import breakdown_card
 from hosts.web.cards.wire import on_wire, setting_of
 from hosts.web.frame import Frame, Page
 from service_core.access.model import Caller
-from service_core.access.person import caller_of
 from service_core.insight.breakdowns import (
     DevicesQuery,
     LocationsQuery,
@@ -53,7 +52,7 @@ async def glance(frame: Frame, public_id: str) -> Response:
     workspace, member = await frame.workspace(public_id)
     chosen = request.args.get("days", USUAL)
     days = chosen if chosen in RANGES else USUAL
-    who = caller_of(frame.account, member, workspace, frame.clock())
+    who = frame.caller(workspace, member)
     return await frame.page(
         "glance.html",
         workspace=workspace,

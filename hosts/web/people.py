@@ -23,7 +23,7 @@ async def invited(frame: Frame) -> Response:
     """What an invitation offers, and the form that fits its reader."""
     token = request.args.get("token", "")
     offer = await _joining(frame).view(token)
-    return await frame.page("invitation.html", offer=offer, token=token, wrong=None)
+    return await frame.page("invitation.html", offer=offer, token=token)
 
 
 async def join(frame: Frame) -> Response:
@@ -38,8 +38,7 @@ async def join(frame: Frame) -> Response:
         )
     except BadRequest as refusal:
         offer = await joining.view(token)
-        wrong = f"{refusal.message}."
-        return await frame.page("invitation.html", refusal.status, offer=offer, token=token, wrong=wrong)
+        return await frame.page("invitation.html", refusal=refusal, offer=offer, token=token)
     except Conflict:
         return frame.to("/sign-in", next=f"/invitation?token={token}")
     return frame.admitted(frame.to("/workspaces", done="joined"), opened)

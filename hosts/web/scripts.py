@@ -1,17 +1,16 @@
 """Container scripts that programs propose, and the decision of an owner or admin."""
 
 from typing import Final, cast
-from uuid import UUID
 
 from quart import Response
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Workspace
-from service_core.access.person import caller_of
 from service_core.access.roles import ABILITIES, Ability
 from service_core.changes.write import Writes
-from service_core.kernel.errors import Conflict, NotFound, Unprocessable
+from service_core.kernel.errors import Conflict, NotFound, Refusal, Unprocessable
 from service_core.workspace.scripts.model import Proposal, Verdict
 from service_core.workspace.scripts.review import review
 
@@ -37,13 +36,13 @@ async def decided(frame: Frame, proposal_id: str) -> Response:
     form = frame.form
     if form.text("decision") not in VERDICTS:
         raise NotFound
-    who = caller_of(frame.account, member, workspace, frame.clock())
+    who = frame.caller(workspace, member)
     verdict = cast(Verdict, VERDICTS[form.text("decision")])
     try:
         await frame.part(Writes).run(who, review(who, proposal.id, verdict, form.text("note")), dry_run=False)
     except (Conflict, Unprocessable) as refusal:
         found = await _found(frame, proposal_id)
-        return await _page(frame, *found, status=refusal.status, wrong=f"{refusal.message}.")
+        return await _page(frame, *found, refusal)
     return frame.to(f"/container/proposals/{proposal.id}", done="saved")
 
 
@@ -53,10 +52,7 @@ async def _found(frame: Frame, proposal_id: str) -> tuple[Workspace, Member, Pro
     Raises:
         NotFound: there is none.
     """
-    try:
-        sought = UUID(proposal_id)
-    except ValueError:
-        raise NotFound from None
+    sought = id_of(proposal_id)
     for workspace, member in await frame.store.memberships(frame.account.id):
         async with frame.part(Writes).units.look(workspace.id) as unit:
             proposal = await unit.resources.get(Proposal, sought)
@@ -70,18 +66,15 @@ async def _page(
     workspace: Workspace,
     member: Member,
     proposal: Proposal,
-    *,
-    status: int = 200,
-    wrong: str | None = None,
+    refusal: Refusal | None = None,
 ) -> Response:
     return await frame.page(
         "script.html",
-        status,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         proposal=proposal,
         may_decide=Ability.MANAGE in ABILITIES[member.role],
-        wrong=wrong,
     )
 
 

@@ -9,10 +9,9 @@ from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Caller, Workspace
-from service_core.access.person import caller_of
 from service_core.changes.operations import DryRunBody, DryRunQuery
 from service_core.changes.write import Writes
-from service_core.kernel.errors import BadRequest, Forbidden, NotFound, Unprocessable
+from service_core.kernel.errors import BadRequest, Forbidden, NotFound, Refusal, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.workspace.share_links.bodies import CreateShareLink, NewShareLink, ShareLinkQuery
 from service_core.workspace.share_links.model import ObjectType
@@ -47,8 +46,7 @@ async def published(frame: Frame, public_id: str) -> Response:
         body = CreateShareLink(share_link=_wanted(frame), dry_run=False)
         made = await create_share_link(body, who=who, writes=writes, settings=frame.service.settings)
     except Unprocessable as refusal:
-        wrong = f"{refusal.message}."
-        return await _page(frame, workspace, member, status=refusal.status, wrong=wrong)
+        return await _page(frame, workspace, member, refusal=refusal)
     return await _page(frame, workspace, member, made=made.answer.data)
 
 
@@ -90,11 +88,10 @@ async def _page(
     workspace: Workspace,
     member: Member,
     *,
-    status: int = 200,
     made: object = None,
-    wrong: str | None = None,
+    refusal: Refusal | None = None,
 ) -> Response:
-    who, writes = caller_of(frame.account, member, workspace, frame.clock()), frame.part(Writes)
+    who, writes = frame.caller(workspace, member), frame.part(Writes)
     query = ShareLinkQuery(limit=SHOWN, cursor=request.args.get("cursor"))
     try:
         page = await list_share_links(query, who=who, writes=writes, pages=frame.store)
@@ -102,7 +99,7 @@ async def _page(
         raise NotFound from None
     return await frame.page(
         "sharing.html",
-        status,
+        refusal=refusal,
         workspace=workspace,
         member=member,
         links=page.share_links,
@@ -110,7 +107,6 @@ async def _page(
         saved=await _saved(writes, who) if _may(who) else None,
         days=DAYS,
         made=made,
-        wrong=wrong,
     )
 
 
@@ -133,7 +129,7 @@ def _writer(frame: Frame, workspace: Workspace, member: Member) -> Caller:
     Raises:
         Forbidden: the role does not allow it.
     """
-    who = caller_of(frame.account, member, workspace, frame.clock())
+    who = frame.caller(workspace, member)
     if not _may(who):
         raise Forbidden("Your role does not allow this", "role_required")
     return who

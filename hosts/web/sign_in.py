@@ -1,13 +1,11 @@
 """Signing in and out, and another password for whoever has lost it."""
 
-import json
 from typing import Final
 
 from quart import Response, current_app, request
 
 from hosts.web.frame import Frame, Page
 from hosts.web.safety import inside
-from hosts.web.wording import told
 from service_core.access.mail import MailDown
 from service_core.access.members.enrol import mail_new_link
 from service_core.access.members.sign_in import Doorkeeper, SignedIn
@@ -39,8 +37,7 @@ async def ask_passkey(frame: Frame) -> Response:
     try:
         return frame.data(await frame.part(Locksmith).ask_to_sign(frame.browser))
     except TooMany as refusal:
-        status, sentence = told(refusal)
-        return frame.data(json.dumps({"error": sentence}), status)
+        return frame.refused(refusal)
 
 
 async def sign_in_by_passkey(frame: Frame) -> Response:
@@ -89,7 +86,7 @@ async def send_link(frame: Frame) -> Response:
 
 async def choose(frame: Frame) -> Response:
     """The form behind a mailed link."""
-    return await frame.page("password.html", token=request.args.get("token", ""), wrong=None)
+    return await frame.page("password.html", token=request.args.get("token", ""))
 
 
 async def choose_password(frame: Frame) -> Response:
@@ -98,15 +95,13 @@ async def choose_password(frame: Frame) -> Response:
     try:
         opened = await frame.part(Doorkeeper).choose_password(token, frame.form.raw("password"))
     except (BadRequest, Unauthorized) as refusal:
-        status, wrong = told(refusal)
-        return await frame.page("password.html", status, token=token, wrong=wrong)
+        return await frame.page("password.html", refusal=refusal, token=token)
     return _admitted(frame, "/", opened)
 
 
 async def _form(frame: Frame, target: str, email: str = "", refusal: Refusal | None = None) -> Response:
-    status, wrong = (200, None) if refusal is None else told(refusal)
     offered = frame.part(Locksmith).is_open
-    return await frame.page("sign_in.html", status, target=target, email=email, wrong=wrong, passkeys=offered)
+    return await frame.page("sign_in.html", refusal=refusal, target=target, email=email, passkeys=offered)
 
 
 def _admitted(frame: Frame, target: str, opened: SignedIn) -> Response:

@@ -1,10 +1,10 @@
 """From a signup to a workspace: the confirmed address, the checkout without money, and the page after it."""
 
 from typing import Final, cast
-from uuid import UUID
 
 from quart import Response, request
 
+from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.signup.apply import Reception
@@ -12,7 +12,7 @@ from service_core.access.signup.model import Signup, SignupStatus
 from service_core.access.signup.ports import By, Simulated
 from service_core.access.signup.settle import Cashier
 from service_core.access.signup.welcome import Welcome
-from service_core.kernel.errors import Conflict, NotFound
+from service_core.kernel.errors import Conflict, NotFound, Refusal
 
 
 async def confirm_address(frame: Frame) -> Response:
@@ -59,14 +59,14 @@ async def decide(frame: Frame) -> Response:
     try:
         await frame.part(Welcome).decide(token, approve=frame.form.text("decision") == "approve")
     except Conflict as refusal:
-        return await _card(frame, token, status=refusal.status, wrong=f"{refusal.message}.")
+        return await _card(frame, token, refusal)
     return await _card(frame, token)
 
 
-async def _card(frame: Frame, token: str, status: int = 200, wrong: str | None = None) -> Response:
+async def _card(frame: Frame, token: str, refusal: Refusal | None = None) -> Response:
     card = await frame.part(Welcome).view(token)
     lines = scope_lines(card.request.scopes) if card.request else []
-    return await frame.page("welcome.html", status, card=card, lines=lines, token=token, wrong=wrong)
+    return await frame.page("welcome.html", refusal=refusal, card=card, lines=lines, token=token)
 
 
 def _simulated(frame: Frame) -> Simulated:
@@ -82,10 +82,7 @@ def _simulated(frame: Frame) -> Simulated:
 
 
 async def _signup(frame: Frame, signup_id: str) -> Signup:
-    try:
-        found = await frame.store.find_signup(By.ID, UUID(signup_id).hex)
-    except ValueError:
-        raise NotFound from None
+    found = await frame.store.find_signup(By.ID, id_of(signup_id).hex)
     if found is None:
         raise NotFound
     return found

@@ -1,4 +1,4 @@
-"""Scopes, roles and refusals in words for people."""
+"""Scopes, roles, what was done and what was refused, in words for people."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -29,6 +29,27 @@ ROLE_WORDS: Final[Mapping[Role, str]] = MappingProxyType(
 )
 """Role -> what it may do, in short."""
 
+DONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "saved": "Saved.",
+        "revoked": "The key is revoked. It is refused from the next request on.",
+        "removed": "Removed. Access ended at once.",
+        "claimed": "Added. Its proof is still missing.",
+        "verified": "Verified. Links can stand on it.",
+        "let-go": "Removed.",
+        "invited": "The invitation is on its way.",
+        "withdrawn": "The invitation is withdrawn.",
+        "disconnected": "Disconnected. Its tokens are refused from the next request on.",
+        "joined": "You are a member now.",
+        "undone": "Taken back.",
+        "unshared": "The page is gone from the next request on.",
+        "signed-out": "You are signed out.",
+        "passkey-added": "The passkey is added.",
+        "passkey-removed": "The passkey is removed. It signs in no more.",
+    }
+)
+"""What a page says after a form was done, by the word in its address."""
+
 
 def scope_lines(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
     """Name and words of scopes, in the order of the contract."""
@@ -37,7 +58,8 @@ def scope_lines(scopes: Iterable[Scope]) -> list[tuple[str, str]]:
 
 
 def told(refusal: Refusal) -> tuple[int, str]:
-    """Status and sentence of a refusal in a form; 401 asks for a header, which no page takes."""
+    """Status and sentences of a refusal; 401 asks for a header, which no page takes."""
     if isinstance(refusal, TooMany):
         return refusal.status, "Too many attempts. Wait a quarter of an hour and try again."
-    return 403 if isinstance(refusal, Unauthorized) else refusal.status, f"{refusal.message}."
+    said = " ".join(filter(None, (f"{refusal.message}.", refusal.hint)))
+    return 403 if isinstance(refusal, Unauthorized) else refusal.status, said

@@ -75,10 +75,14 @@ class Locksmith:
         """What to ask a browser for a new passkey; whoever sits at it has to know the password.
 
         Raises:
-            Unauthorized, TooMany, Unavailable503: as `Doorkeeper.prove`.
+            Unauthorized: it is another password.
+            TooMany, Unavailable503: as `Doorkeeper.prove`.
         """
         webauthn, party = self._present()
-        await self._doorkeeper.prove(account.email, password, client=browser.client)
+        try:
+            await self._doorkeeper.prove(account.email, password, client=browser.client)
+        except Unauthorized:
+            raise Unauthorized("This is not your password") from None
         known = await self._passkeys.passkeys(account.id)
         token = await issue(self._challenges, browser.secret, account.id, self._clock())
         return await webauthn.ask_to_make(party, token, account, known)
