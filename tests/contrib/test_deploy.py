@@ -3,8 +3,6 @@
 import re
 import shlex
 import tomllib
-from configparser import ConfigParser
-from pathlib import Path
 
 import click
 import pytest
@@ -17,9 +15,8 @@ from hosts.composition.compose import installed
 from hosts.composition.load import known_names
 from hosts.monitoring import meters
 from hosts.roles.model import Role
+from tests.contrib.files import DEPLOY, ENTRYPOINT, ROOT, SECRETS, composed, sections, settings, unit
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "contrib" / "deploy"
 COMPOSE = sorted(DEPLOY.rglob("compose.yaml"))
 UNITS = sorted(path for path in DEPLOY.rglob("touchpoint*") if path.suffix in {".service", ".timer"})
 ENVIRONMENTS = sorted(DEPLOY.rglob("environment"))
@@ -65,6 +62,7 @@ def values(environment):
     return {
         name.removeprefix("TOUCHPOINT_").lower().replace("__", "."): value
         for name, value in environment.items()
+        if name.startswith("TOUCHPOINT_")
     }
 
 
@@ -73,27 +71,24 @@ def check_settings(found):
     for name, value in found.items():
         assert name in known_names()
         port = PORTS.get(name)
-        if port is None or value.startswith("${"):
+        if port is None:
             continue
-        url = re.sub(r"\$\{\w+:\?\}", "secret", value)
-        if (port, url.partition("://")[0]) in registry.adapters:
-            registry.place(port, url, folder=DEPLOY)
+        if (port, value.partition("://")[0]) in registry.adapters:
+            registry.place(port, value, folder=DEPLOY)
         else:
-            assert (port, url.partition("://")[0]) in SOON
+            assert (port, value.partition("://")[0]) in SOON
 
 
 @pytest.mark.parametrize("path", COMPOSE, ids=name_of)
 def test_services_of_a_compose_file_are_commands_and_settings_of_this_version(path):
-    for name, service in yaml.safe_load(path.read_text())["services"].items():
-        if service["image"] != "touchpoint":
-            continue
-        command, given = parsed(service["command"])
-        assert command == "serve"
-        check_settings(values(service["environment"]))
+    for service in yaml.safe_load(path.read_text())["services"].values():
         if service.get("build"):
             assert (path.parent / service["build"]["context"] / service["build"]["dockerfile"]).exists()
-        role = given["role"]
-        assert role is None or role.value == name
+    for service in composed(path, SECRETS):
+        command, given = parsed(service.words[1:])
+        assert command == "serve"
+        check_settings(values(service.environment))
+        assert given["role"] is None or given["role"].value == service.name
 
 
 def units():
@@ -107,31 +102,26 @@ def units():
 
 @pytest.mark.parametrize(("path", "instance"), list(units()))
 def test_units_use_keys_systemd_knows_and_commands_of_this_version(path, instance):
-    lines = path.read_text().replace("%i", instance).splitlines()
-    unit = ConfigParser(interpolation=None, strict=False)
-    unit.optionxform = str
-    unit.read_string("\n".join(line for line in lines if not line.startswith("#")))
-    for section in unit.sections():
-        assert set(unit[section]) <= KEYS[section]
+    for section, told in sections(path, instance).items():
+        assert set(told) <= KEYS[section]
     if path.suffix == ".timer":
         assert path.with_suffix(".service").exists()
         return
-    words = shlex.split(unit["Service"]["ExecStart"].replace("$OPTIONS", ""))
+    service = unit(path, {}, instance)
+    words = service.words
     if words[0] == "/bin/sh":
-        words = shlex.split(words[2].removeprefix("exec ").replace("$$(date +%%F-%%H%%M)", "now"))
-    assert words[0] == "/opt/touchpoint/bin/touchpoint"
+        words = shlex.split(words[2].removeprefix("exec ").replace("$(date +%F-%H%M)", "now"))
+    assert words[0] == ENTRYPOINT
     _, given = parsed(words[1:])
     assert str(given["config"]).startswith("/var/lib/touchpoint/")
     if instance:
         assert given["role"].value == instance
-    for setting in re.findall(r"^Environment=(\w+)=", path.read_text(), re.MULTILINE):
-        check_settings(values({setting: ""}))
+    check_settings(values(service.environment))
 
 
 @pytest.mark.parametrize("path", ENVIRONMENTS, ids=name_of)
 def test_environments_name_settings_and_stores_of_this_version(path):
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    check_settings(values(dict(line.split("=", 1) for line in lines)))
+    check_settings(values(settings(path)))
 
 
 def test_every_role_has_a_service_where_roles_run_apart():

@@ -1,0 +1,163 @@
+"""The three sizes of `contrib/deploy` are started from their files, without containers: ready, and ended by SIGTERM."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from hosts.roles.model import Role
+from tests.contrib.files import DEPLOY, ENTRYPOINT, SECRETS, composed, unit
+
+pytestmark = pytest.mark.faults
+
+FEW = {"WORKERS": "2", "EXPORT_WORKERS": "1"}
+"""As few processes as run in the way of many."""
+ADDRESSES = dict.fromkeys(
+    ("TOUCHPOINT_HTTP__API", "TOUCHPOINT_HTTP__INGEST", "TOUCHPOINT_MONITORING__LISTEN"), "127.0.0.1:0"
+)
+READY_WITHIN_SECONDS = 60
+SERVED = {"api", "ingest", "consumer", "scheduler"}
+
+
+class Machine:
+    """Where the commands run: the places and addresses the files name, on this machine.
+
+    Args:
+        folder: of this deployment.
+        stores: what the settings that name a server name here.
+    """
+
+    def __init__(self, folder, stores):
+        self.folder, self.stores = folder, stores
+        self.places = {
+            ENTRYPOINT: f"{sys.executable} -m hosts.cli",
+            "/var/lib/touchpoint-backups": str(folder / "backups"),
+            "/var/lib/touchpoint": str(folder),
+            "/etc/touchpoint": str(folder),
+            "/data": str(folder),
+        }
+        (folder / "backups").mkdir()
+        (folder / "touchpoint.toml").touch()  # as the image does; of a new deployment, `touchpoint init`
+
+    def here(self, text):
+        for there, place in self.places.items():
+            text = text.replace(there, place)
+        return text
+
+    def settings(self, service):
+        given = {name: self.here(value) for name, value in service.environment.items()}
+        return given | {name: url for name, url in self.stores.items() if name in given} | ADDRESSES
+
+    async def run(self, service, out):
+        """A process with the command and the settings of a service, and nothing else of Touchpoint."""
+        words = [self.here(word) for word in service.words]
+        if service.words[0] == ENTRYPOINT:
+            words = [*words[0].split(), *words[1:]]
+        own = {name: value for name, value in os.environ.items() if not name.startswith("TOUCHPOINT_")}
+        return await asyncio.create_subprocess_exec(*words, env=own | self.settings(service), stdout=out)
+
+    @asynccontextmanager
+    async def started(self, service):
+        """Runs in the block; yields what it says, and ends by SIGTERM."""
+        said = self.folder / f"{service.name}.out"
+        with said.open("wb") as out:
+            process = await self.run(service, out)
+        try:
+            yield said
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(READY_WITHIN_SECONDS):
+                assert await process.wait() == 0, service.name
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def ready(said, roles):
+    """Wait until a service answers, where it says that it does, that these roles and no others are ready."""
+    deadline = time.monotonic() + READY_WITHIN_SECONDS
+    while time.monotonic() < deadline:
+        addresses = dict(line.split(" ", 1) for line in said.read_text().splitlines())
+        answer = await asyncio.to_thread(_asked, addresses.get("metrics"))
+        if answer and answer["status"] == "ok" and set(answer["roles"]) == roles:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{said.name} was not ready: {said.read_text()}")
+
+
+def _asked(address):
+    if address is None:
+        return None
+    try:
+        with urllib.request.urlopen(f"{address}/ready", timeout=5) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as unready:
+        with unready:
+            return None
+
+
+@pytest.fixture
+def embedded(tmp_path):
+    return Machine(tmp_path, {})
+
+
+@pytest.fixture
+def shared(tmp_path, postgres_url, redis_server):
+    redis = dict.fromkeys(
+        ("TOUCHPOINT_INGEST__QUEUE", "TOUCHPOINT_LIMITS__STORE", "TOUCHPOINT_EXPORTS__JOBS"), redis_server.url
+    )
+    databases = {
+        "TOUCHPOINT_STORAGE__WORKSPACE": postgres_url,
+        "TOUCHPOINT_STORAGE__EVENTS": f"{postgres_url}?schema=events",
+    }
+    sink = {"TOUCHPOINT_EXPORTS__SINK": f"local:///{tmp_path}/exports"}
+    return Machine(tmp_path, databases | redis | sink)
+
+
+async def test_one_process_is_ready_and_copied_while_it_runs(embedded):
+    folder = DEPLOY / "one-process"
+    async with embedded.started(unit(folder / "touchpoint.service", {})) as said:
+        await ready(said, {"all", "ingest"})
+        copying = await embedded.run(unit(folder / "touchpoint-backup.service", {}), None)
+        assert await copying.wait() == 0
+    assert [path.suffixes for path in (embedded.folder / "backups").iterdir()] == [[".tar", ".gz"]]
+
+
+async def test_several_processes_are_ready_in_every_role(shared):
+    services = composed(DEPLOY / "several-processes" / "compose.yaml", SECRETS | FEW)
+    async with AsyncExitStack() as running:
+        said = {each.name: await running.enter_async_context(shared.started(each)) for each in services}
+        await ready(said["touchpoint"], SERVED)
+        await ready(said["worker"], {"worker"})
+
+
+async def test_each_role_of_many_machines_is_ready_by_its_own_unit(shared):
+    file = DEPLOY / "many-machines" / "touchpoint@.service"
+    async with AsyncExitStack() as running:
+        said = {
+            role: await running.enter_async_context(shared.started(unit(file, {}, role))) for role in Role
+        }
+        for role in Role:
+            await ready(said[role], {role})
+
+
+def alike(words):
+    """A command without what differs between machines: places, and how many processes there are."""
+    skipped = {"--config", "--workers", "--server"}
+    kept = [word for before, word in zip(("", *words), words, strict=False) if before not in skipped]
+    return tuple(word for word in kept if word not in skipped and not word.startswith("/"))
+
+
+@pytest.mark.parametrize("size", ["one-process", "several-processes", "many-machines"])
+def test_compose_and_units_of_a_size_run_the_same_commands(size):
+    services = [alike(each.words) for each in composed(DEPLOY / size / "compose.yaml", SECRETS)]
+    files = {file: Role if "@" in file.name else [""] for file in (DEPLOY / size).glob("*.service")}
+    units = [unit(file, {}, instance).words for file, instances in files.items() for instance in instances]
+    assert sorted(services) == sorted(alike(words) for words in units if words[0] == ENTRYPOINT)
