@@ -23,8 +23,9 @@ from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
-from service_core.insight.people.ports import Journeys
-from service_core.insight.ports import Aggregates, EventLog, Paths, People, Streams
+from service_core.insight.people.ports import Journeys, People
+from service_core.insight.ports import Aggregates, EventLog, Paths
+from service_core.insight.streams import Streams
 from service_core.intake.ports import (
     Devices,
     Domains,

@@ -12,7 +12,7 @@ import polars as pl
 
 from service_core.delivery.exports.model import Format
 from service_core.delivery.exports.table import Cell, Column, Renderer
-from service_core.insight.ports import Batch
+from service_core.insight.streams import Batch
 from service_core.kernel.money import exponent
 
 _KINDS: Final[Mapping[Cell, Any]] = {

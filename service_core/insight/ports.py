@@ -6,11 +6,11 @@ translate plans; they decide nothing about meaning. Results are plain Python val
 datetimes. A read past its budget raises `QueryTimeout`; the work inside the engine is cancelled.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from service_core.insight.measures import Leaf, Measure, Predicate
@@ -243,120 +243,6 @@ class EventLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """One person over a span (contract 3.8).
-
-    ``first_seen`` and ``first_touch`` are the first ever; device and place are those of ``latest``,
-    the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
-    sums charges in the scan's currency; ``foreign_money`` tells that others were left out. Of the
-    visitor ids the first `MOST_OF_A_PERSON` by code point are told.
-    """
-
-    person: str
-    user_id: str | None
-    visitor_id: str
-    visitor_ids: tuple[str, ...]
-    email: str | None
-    name: str | None
-    first_seen: datetime
-    last_seen: datetime
-    sessions: int
-    pageviews: int
-    events: int
-    conversions: int
-    orders: int
-    revenue: int
-    first_touch: "Touch | None"
-    latest: Event
-    foreign_money: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """A touch of a person (semantics 8).
-
-    Predicates, credits and path keys call its columns ``attribution_source``,
-    ``attribution_medium``, ``channel`` (never absent: a direct touch has ``(direct)``, ``(none)``,
-    ``direct``), ``utm_source``, ``utm_medium``, ``utm_campaign``, ``utm_term``, ``utm_content``,
-    ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; carried values
-    are not its own), ``referrer_host``, ``landing_page`` and ``country`` (of its event). Here
-    ``source`` and ``medium`` are the first two, ``campaign``, ``term`` and ``content`` the UTM values.
-    """
-
-    timestamp: datetime
-    source: str | None
-    medium: str | None
-    campaign: str | None
-    term: str | None
-    content: str | None
-    channel: str
-    click_id: str | None
-    click_id_type: str | None
-    referrer: str | None
-    landing_page: str | None
-    lyr: str | None
-    utm_source: str | None = None
-    utm_medium: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PeoplePage:
-    """A page of persons with an event in the span.
-
-    ``search`` is a prefix of e-mail, user id or visitor id, without case; ``sort`` (``last_seen``,
-    ``first_seen``, ``revenue``, ``events``) descends, ties by person. ``utm_*`` are those of the
-    first touch, ``country`` the latest. ``person`` narrows the answer to one.
-    """
-
-    scan: Scan
-    limit: int
-    offset: int
-    sort: str
-    search: str | None = None
-    identified: bool | None = None
-    utm_source: str | None = None
-    utm_campaign: str | None = None
-    country: str | None = None
-    person: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What is known of a person over all time; ``traits`` by the rule of `people.traits`.
-
-    At most `MOST_OF_A_PERSON` anonymous ids are told, the first by code point; external ids and traits
-    are those of the latest as many different ones that were said.
-    """
-
-    anonymous_ids: tuple[str, ...]
-    external_ids: Mapping[str, str]
-    traits: Mapping[str, Any]
-
-
-MOST_OF_A_PERSON: Final = 1000
-"""Events, touches and ids that are told of one person at once; a shared id may have millions."""
-
-
-class People(Protocol):
-    """Persons: connected components of ids, resolved at query time (semantics 5)."""
-
-    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
-        """A page of persons and the number of all."""
-
-    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
-        """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
-
-    async def profile(self, workspace_id: UUID, person: str) -> Profile:
-        """Ids and traits of a person (semantics 5.4, 5.6)."""
-
-    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
-        """The latest events of a person in the span, oldest first."""
-
-    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
-        """The person's latest touches in the span, oldest first."""
-
-
-@dataclass(frozen=True, slots=True)
 class PathPlan:
     """Paths of touch keys for data-driven models (semantics 9).
 
@@ -383,31 +269,3 @@ class Paths(Protocol):
 
     async def paths(self, plan: PathPlan) -> Sequence[Path]:
         """Every different path with its counts; conversions without a touch are left out."""
-
-
-class Columnar(Protocol):
-    """A table that offers itself as an Arrow stream; any data-frame library reads it without copying."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The PyCapsule of the stream."""
-
-
-Batch = Mapping[str, Sequence[Any]] | Columnar
-"""Some rows, column by column: lists of plain values, or an Arrow table of the same columns."""
-
-
-class Streams(Protocol):
-    """Rows too many for a page, batch by batch, in order, from one state of the store.
-
-    A stream has no time budget; closing the iterator stops the work inside the engine.
-    """
-
-    def event_batches(self, scan: Scan, limit: int) -> AsyncGenerator[Batch, None]:
-        """Event rows, newest first (timestamp, then seq), at most ``limit``.
-
-        Columns are those of the wire, in their order: timestamps aware or naive UTC, ``revenue`` in
-        minor units, collections (``external_ids``, ``bot_reasons``, ``event_data``) as JSON text.
-        """
-
-    def person_batches(self, plan: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
-        """The persons of a page of any length."""

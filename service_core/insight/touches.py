@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from service_core.insight.orders import moment
-from service_core.insight.ports import Touch
+from service_core.insight.people.ports import Touch
 from service_core.intake.model import CAMPAIGN_COLUMNS, SIDES, TOLD_COLUMNS, Event
 
 DIRECT: Final = "direct"

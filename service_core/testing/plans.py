@@ -24,17 +24,8 @@ from service_core.insight.measures import (
     distinct,
     total,
 )
-from service_core.insight.people.ports import JourneyPlan
-from service_core.insight.ports import (
-    Aggregate,
-    Credit,
-    EventPage,
-    PathPlan,
-    PeoplePage,
-    Scan,
-    Sort,
-    Weighting,
-)
+from service_core.insight.people.ports import JourneyPlan, PeoplePage
+from service_core.insight.ports import Aggregate, Credit, EventPage, PathPlan, Scan, Sort, Weighting
 from service_core.kernel.ranges import Span, Unit
 from service_core.kernel.series import cover
 from service_core.testing.generated import DAYS, World

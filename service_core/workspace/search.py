@@ -8,7 +8,7 @@ from pydantic import Field
 from service_core.access.model import Caller
 from service_core.changes.resource import Resource
 from service_core.changes.write import Writes
-from service_core.insight.ports import People, PeoplePage
+from service_core.insight.people.ports import People, PeoplePage
 from service_core.insight.query.questions import Questions
 from service_core.insight.scans import scan_of
 from service_core.insight.values import find_values, last_days

@@ -9,7 +9,8 @@ from plugins.events_sql import streams
 from service_core.delivery.exports.contents import EVENT_COLUMNS
 from service_core.extension import load
 from service_core.insight.measures import Op, Predicate
-from service_core.insight.ports import EventPage, PeoplePage
+from service_core.insight.people.ports import PeoplePage
+from service_core.insight.ports import EventPage
 from service_core.intake.model import WIRE_COLUMNS
 from service_core.testing.generated import world
 from service_core.testing.story import Story, days

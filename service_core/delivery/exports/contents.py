@@ -16,7 +16,9 @@ from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.operations import AttributionQuery, get_attribution
 from service_core.insight.events import EventsQuery
 from service_core.insight.people.answers import UserRow, row_of
-from service_core.insight.ports import Aggregates, Batch, Paths, Person, Streams
+from service_core.insight.people.ports import Person
+from service_core.insight.ports import Aggregates, Paths
+from service_core.insight.streams import Batch, Streams
 from service_core.intake.model import COLUMNS, WIRE_COLUMNS
 from service_core.intake.ports import IngestQueue
 

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from service_core.delivery.exports.model import Format
-from service_core.insight.ports import Batch
+from service_core.insight.streams import Batch
 
 
 class Cell(Enum):

@@ -11,7 +11,7 @@ from service_core.delivery.exports.filters import question
 from service_core.delivery.exports.model import Export
 from service_core.delivery.exports.ports import ExportSink
 from service_core.delivery.exports.table import RendererOf, Table
-from service_core.insight.ports import Batch
+from service_core.insight.streams import Batch
 
 
 class Author:

@@ -12,7 +12,8 @@ from service_core.insight.lookups.install import Install
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.lookups.store_clicks import leads_to_store
 from service_core.insight.measures import Op, Predicate
-from service_core.insight.ports import EventLog, EventPage, People, PeoplePage, Person, Scan, Touch
+from service_core.insight.people.ports import People, PeoplePage, Person, Touch
+from service_core.insight.ports import EventLog, EventPage, Scan
 from service_core.insight.scans import scan_of
 from service_core.intake.model import Event
 from service_core.intake.ports import LinkTags

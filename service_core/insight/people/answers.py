@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from service_core.insight.ports import Person, Touch
+from service_core.insight.people.ports import Person, Touch
 from service_core.insight.rounding import money
 from service_core.kernel.params import Answer
 

@@ -28,8 +28,15 @@ from service_core.insight.people.journey import (
     conversion_of,
     session_of,
 )
-from service_core.insight.people.ports import JourneyPlan, Journeys
-from service_core.insight.ports import MOST_OF_A_PERSON, People, PeoplePage, Person, Scan
+from service_core.insight.people.ports import (
+    MOST_OF_A_PERSON,
+    JourneyPlan,
+    Journeys,
+    People,
+    PeoplePage,
+    Person,
+)
+from service_core.insight.ports import Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue

@@ -1,11 +1,126 @@
-"""What one person asks of the event store: as much of their history as is shown, worked out there."""
+"""Persons and what is asked about them; an event store answers, and works out as much as is shown."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Final, Protocol
+from uuid import UUID
 
-from service_core.insight.ports import Scan, Touch
+from service_core.insight.ports import Scan
 from service_core.intake.model import Event
+
+MOST_OF_A_PERSON: Final = 1000
+"""Events, touches and ids that are told of one person at once; a shared id may have millions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A touch of a person (semantics 8).
+
+    Predicates, credits and path keys call its columns ``attribution_source``,
+    ``attribution_medium``, ``channel`` (never absent: a direct touch has ``(direct)``, ``(none)``,
+    ``direct``), ``utm_source``, ``utm_medium``, ``utm_campaign``, ``utm_term``, ``utm_content``,
+    ``click_id``, ``click_id_type``, ``lyr`` (None where the touch itself has none; carried values
+    are not its own), ``referrer_host``, ``landing_page`` and ``country`` (of its event). Here
+    ``source`` and ``medium`` are the first two, ``campaign``, ``term`` and ``content`` the UTM values.
+    """
+
+    timestamp: datetime
+    source: str | None
+    medium: str | None
+    campaign: str | None
+    term: str | None
+    content: str | None
+    channel: str
+    click_id: str | None
+    click_id_type: str | None
+    referrer: str | None
+    landing_page: str | None
+    lyr: str | None
+    utm_source: str | None = None
+    utm_medium: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person over a span (contract 3.8).
+
+    ``first_seen`` and ``first_touch`` are the first ever; device and place are those of ``latest``,
+    the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
+    sums charges in the scan's currency; ``foreign_money`` tells that others were left out. Of the
+    visitor ids the first `MOST_OF_A_PERSON` by code point are told.
+    """
+
+    person: str
+    user_id: str | None
+    visitor_id: str
+    visitor_ids: tuple[str, ...]
+    email: str | None
+    name: str | None
+    first_seen: datetime
+    last_seen: datetime
+    sessions: int
+    pageviews: int
+    events: int
+    conversions: int
+    orders: int
+    revenue: int
+    first_touch: Touch | None
+    latest: Event
+    foreign_money: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplePage:
+    """A page of persons with an event in the span.
+
+    ``search`` is a prefix of e-mail, user id or visitor id, without case; ``sort`` (``last_seen``,
+    ``first_seen``, ``revenue``, ``events``) descends, ties by person. ``utm_*`` are those of the
+    first touch, ``country`` the latest. ``person`` narrows the answer to one.
+    """
+
+    scan: Scan
+    limit: int
+    offset: int
+    sort: str
+    search: str | None = None
+    identified: bool | None = None
+    utm_source: str | None = None
+    utm_campaign: str | None = None
+    country: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a person over all time; ``traits`` by the rule of `people.traits`.
+
+    At most `MOST_OF_A_PERSON` anonymous ids are told, the first by code point; external ids and traits
+    are those of the latest as many different ones that were said.
+    """
+
+    anonymous_ids: tuple[str, ...]
+    external_ids: Mapping[str, str]
+    traits: Mapping[str, Any]
+
+
+class People(Protocol):
+    """Persons: connected components of ids, resolved at query time (semantics 5)."""
+
+    async def people(self, plan: PeoplePage) -> tuple[list[Person], int]:
+        """A page of persons and the number of all."""
+
+    async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
+        """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
+
+    async def profile(self, workspace_id: UUID, person: str) -> Profile:
+        """Ids and traits of a person (semantics 5.4, 5.6)."""
+
+    async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
+        """The latest events of a person in the span, oldest first."""
+
+    async def touches(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Touch]:
+        """The person's latest touches in the span, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

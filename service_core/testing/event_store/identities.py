@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from service_core.insight.people.ports import Journey, JourneyPlan
-from service_core.insight.ports import MOST_OF_A_PERSON, PeoplePage
+from service_core.insight.people.ports import MOST_OF_A_PERSON, Journey, JourneyPlan, PeoplePage
 from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
 from service_core.testing.story import Story, campaign, days
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from service_core.insight.cohorts.ports import CohortPlan
 from service_core.insight.funnels.ports import FunnelPlan
 from service_core.insight.measures import Leaf, Op, Predicate, Relation, count, total
-from service_core.insight.ports import Aggregate, Credit, EventPage, PeoplePage, Sort, Weighting
+from service_core.insight.people.ports import PeoplePage
+from service_core.insight.ports import Aggregate, Credit, EventPage, Sort, Weighting
 from service_core.intake.model import PAGE_VIEWS
 from service_core.kernel.ranges import Unit
 from service_core.kernel.series import cover

@@ -9,8 +9,8 @@ from service_core.extension import load
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.measures import Leaf, Measure, Relation
-from service_core.insight.people.ports import Journeys
-from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, People, Scan
+from service_core.insight.people.ports import Journeys, People
+from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, Scan
 from service_core.intake.ports import EventStore
 from service_core.testing.story import Story
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from service_core.insight.measures import Predicate, Relation, count, total
-from service_core.insight.ports import Credit, PeoplePage, Weighting
+from service_core.insight.people.ports import PeoplePage
+from service_core.insight.ports import Credit, Weighting
 from service_core.kernel.ranges import Span
 from service_core.testing.event_store.kit import (
     CONVERTED,
