@@ -1,8 +1,8 @@
 """A PostgreSQL database, shared by the processes of many machines."""
 
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ _READING: Final[dict[str, Any]] = {"isolation_level": "REPEATABLE READ", "postgr
 _WRITING: Final[dict[str, Any]] = {"isolation_level": "READ COMMITTED"}
 _UNUSED_SECONDS: Final = 30
 _UNHEARD_SECONDS: Final = 10
-_WATCH_SECONDS: Final = 2
+_WATCH_SECONDS: Final = 4
 _ALIVE: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """A machine that is gone is noticed within a minute, also by who asks nothing and gives it all time."""
 
@@ -87,7 +87,7 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
-        with self._hurrying():
+        with within(self._settings.timeout_seconds):
             async with self._connected().connect() as plain:
                 yield await plain.execution_options(**_READING)
 
@@ -96,7 +96,7 @@ class PostgresDatabase(Database):
         self, names: Sequence[Name], ticket: str | None = None, *, unhurried: bool = False
     ) -> AsyncIterator[AsyncConnection]:
         places = places_of(names)
-        with self._hurrying(unhurried=unhurried):
+        with within(None if unhurried else self._settings.timeout_seconds):
             async with self._turns.take(places), self._transaction(**_WRITING) as connection:
                 if unhurried:
                     await connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
@@ -109,11 +109,6 @@ class PostgresDatabase(Database):
     def _told(self, generation: int | None) -> None:
         if generation is not None:
             self._generation.raised(generation)
-
-    @contextmanager
-    def _hurrying(self, *, unhurried: bool = False) -> Iterator[None]:
-        with within(None if unhurried else self._settings.timeout_seconds):
-            yield
 
     async def _open(self) -> None:
         self._engine = _engine(self._settings, self._settings.connections)
