@@ -1,5 +1,6 @@
 """Link domains of a workspace's own (contract 5.2): who may stand links on which host."""
 
+import asyncio
 import re
 from uuid import UUID
 
@@ -13,6 +14,8 @@ from service_core.kernel.ids import new_id
 from service_core.testing.dns import WrittenRecords
 from service_core.workspace.links.domains.model import host_of
 from service_core.workspace.links.domains.plan import MOST
+from service_core.workspace.links.domains.resource import is_link_host
+from tests.workspace.conftest import Office
 from tests.workspace.domains import Registrar
 
 HOST = "go.shop.example"
@@ -101,6 +104,21 @@ async def test_a_host_belongs_to_one_workspace_until_it_lets_go(office, registra
     await registrar.remove(HOST)
     assert (await rival.prove(late)).data["verified_at"]
     await refused(office, domain)
+
+
+async def test_of_two_who_prove_a_host_at_once_one_has_it(tmp_path, workspace_url):
+    office = Office(tmp_path, storage={"events": "memory://", "workspace": workspace_url})
+    async with office.service:
+        one = Registrar(await office.open())
+        both = (one, Registrar(office, "other", one.dns))
+        claims = [await each.claim(HOST) for each in both]
+        for each, claimed in zip(both, claims, strict=True):
+            each.publish(claimed)
+        told = await asyncio.gather(*map(Registrar.prove, both, claims), return_exceptions=True)
+        assert sorted(isinstance(each, Conflict) for each in told) == [False, True]
+        verified = [claimed for each in both for claimed in await each.claims() if claimed.is_verified]
+        assert len(verified) == 1
+        assert await is_link_host(office.service.ports.workspace, HOST)
 
 
 async def test_the_proof_of_one_workspace_proves_nothing_for_another(registrar, rival):
