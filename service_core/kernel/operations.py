@@ -83,6 +83,8 @@ class Surface(StrEnum):
 
 
 _PATH_PARAMETER: Final = "{"
+_MODELS: Final = {"query": "query", "body": "body", "path": "path_model"}
+"""Parameter of a handler that takes a model -> field of the `Operation`."""
 
 _Answer = TypeVar("_Answer")
 
@@ -216,25 +218,8 @@ def operation(
         raise TypeError(f"{route}: a public route has no scope, and any other one has")
 
     def declare(handler: Callable[..., Awaitable[Any]]) -> Operation:
-        if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
-            raise TypeError(f"{handler.__name__}: an operation is an async def with a docstring")
-        hints = get_type_hints(handler, include_extras=True)
-        models: dict[str, type[BaseModel] | None] = {"query": None, "body": None, "path": None}
-        dependencies: dict[str, Any] = {}
-        raw = False
-        for name, parameter in inspect.signature(handler).parameters.items():
-            annotation = hints[name]
-            if parameter.kind is parameter.KEYWORD_ONLY:
-                dependencies[name] = annotation
-            elif name == "raw" and annotation is bytes:
-                raw = True
-            elif name in models:
-                models[name] = annotation
-            else:
-                raise TypeError(
-                    f"{handler.__name__}: unknown parameter {name!r}; dependencies are keyword-only"
-                )
-        if (_PATH_PARAMETER in path) != (models["path"] is not None):
+        taken = _taken(handler)
+        if (_PATH_PARAMETER in path) != (taken["path_model"] is not None):
             raise TypeError(f"{handler.__name__}: {path} and the parameter 'path' do not agree")
         return Operation(
             method=method,
@@ -244,11 +229,7 @@ def operation(
             surface=surface,
             tag=tag,
             handler=handler,
-            query=models["query"],
-            body=models["body"],
-            path_model=models["path"],
-            answer=_answer(hints.get("return")),
-            dependencies=dependencies,
+            **taken,
             statuses=statuses,
             errors=errors,
             body_optional=body_optional,
@@ -256,10 +237,29 @@ def operation(
             replays=replays,
             starts_work=starts_work,
             entry=opened_by,
-            raw=raw,
         )
 
     return declare
+
+
+def _taken(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+    """The fields of an `Operation` that the handler's signature tells."""
+    if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
+        raise TypeError(f"{handler.__name__}: an operation is an async def with a docstring")
+    hints = get_type_hints(handler, include_extras=True)
+    taken: dict[str, Any] = dict.fromkeys(_MODELS.values())
+    dependencies: dict[str, Any] = {}
+    raw = False
+    for name, parameter in inspect.signature(handler).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            dependencies[name] = hints[name]
+        elif name == "raw" and hints[name] is bytes:
+            raw = True
+        elif name in _MODELS:
+            taken[_MODELS[name]] = hints[name]
+        else:
+            raise TypeError(f"{handler.__name__}: unknown parameter {name!r}; dependencies are keyword-only")
+    return {**taken, "dependencies": dependencies, "answer": _answer(hints.get("return")), "raw": raw}
 
 
 def _answer(returned: Any) -> Any:
