@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -21,7 +21,7 @@ from service_core.insight.attribution.grouping import (
 )
 from service_core.insight.attribution.model import AskedAttribution, Attribution, Models, WindowDays
 from service_core.insight.attribution.ports import AttributionModel, DataDriven
-from service_core.insight.attribution.report import FittedReport, Group, Report
+from service_core.insight.attribution.report import FittedReport, Group, Report, Totals
 from service_core.insight.event_names import same_as
 from service_core.insight.freshness import is_complete
 from service_core.insight.ports import Aggregates, ConversionSet, Paths, Scan
@@ -36,6 +36,9 @@ from service_core.kernel.ranges import Range
 
 Basis = Literal["conversion", "touch"]
 RefundBasis = Literal["refund", "order"]
+
+_Groups = tuple[list[Group], bool]
+_CHANNELS: Final = GROUPINGS["channel"]
 
 
 class AttributionQuery(RangeQuery):
@@ -123,20 +126,13 @@ async def get_attribution(
     check_basis(query, model)
     credit = credit_for(models, chosen, by_touch=query.by_touch, event_names=query.event_names)
     report = Report(query.scan(who, asked), totals_only(credit), aggregates)
-    grouping, by_channel = GROUPINGS[query.group_by], GROUPINGS["channel"]
-    if isinstance(model, DataDriven):
-        fit, totals = FittedReport(report, models, model, paths), await report.totals()
-        (groups, truncated), (channels, _) = await asyncio.gather(
-            fit.groups(grouping, totals, query.limit), fit.groups(by_channel, totals)
-        )
-    else:
-        totals, (groups, truncated), (channels, _) = await asyncio.gather(
-            report.totals(), report.groups(grouping, query.limit), report.groups(by_channel)
-        )
+    fitting = FittedReport(report, models, model, paths) if isinstance(model, DataDriven) else None
+    grouping = GROUPINGS[query.group_by]
+    totals, (groups, truncated), (channels, _) = await _read(report, fitting, grouping, query.limit)
     currency = who.workspace.currency
     return AttributionReport(
         campaigns=list(_rows(grouping, groups, currency)),
-        channels=list(_rows(by_channel, channels, currency)),
+        channels=list(_rows(_CHANNELS, channels, currency)),
         unattributed=Earned.model_validate(totals.unattributed.written(currency)),
         totals=Visited.model_validate(
             {"visitors": totals.visitors, "sessions": totals.sessions, **totals.earned.written(currency)}
@@ -150,6 +146,19 @@ async def get_attribution(
         range=RangeAnswer.of(asked),
         complete=_is_settled(query, chosen, asked) and await is_complete(queue, asked),
     )
+
+
+async def _read(
+    report: Report, fitting: FittedReport | None, grouping: Grouping, limit: int
+) -> tuple[Totals, _Groups, _Groups]:
+    """The totals, the groups and the channels; a fitted model shares out totals that are known."""
+    if fitting is None:
+        return await asyncio.gather(report.totals(), report.groups(grouping, limit), report.groups(_CHANNELS))
+    totals = await report.totals()
+    groups, channels = await asyncio.gather(
+        fitting.groups(grouping, totals, limit), fitting.groups(_CHANNELS, totals)
+    )
+    return totals, groups, channels
 
 
 def check_basis(query: AttributionQuery, model: AttributionModel) -> None:
