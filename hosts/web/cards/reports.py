@@ -15,6 +15,9 @@ MOST_ROWS: Final = 10
 """Bars of a list that shares the page with other cards; its table has all."""
 
 _STYLES: Final = frozenset({"line", "area", "bar"})
+_FUNNEL_HEAD: Final = (
+    "Step", "Count", "Of the first", "Of the one before", "Dropped", "Median time from the one before",
+)  # fmt: skip
 
 
 def report_card(run: Answer, chart: str | None, setting: Setting, size: str = "md") -> Card:
@@ -121,14 +124,6 @@ def _funnel_card(title: str, data: Answer, setting: Setting) -> Card:
         )
         for step in data["steps"]
     )
-    told = (
-        "Step",
-        "Count",
-        "Of the first",
-        "Of the one before",
-        "Dropped",
-        "Median time from the one before",
-    )
     lines = tuple(
         (
             step["event_name"],
@@ -143,5 +138,9 @@ def _funnel_card(title: str, data: Answer, setting: Setting) -> Card:
     whole = data["overall_conversion_rate"]
     shape: Shape = "steps"
     return Card(
-        title, shape, steps, (Number("Conversion", rate.full(whole), whole is None),), Table(told, lines)
+        title,
+        shape,
+        steps,
+        (Number("Conversion", rate.full(whole), whole is None),),
+        Table(_FUNNEL_HEAD, lines),
     )
