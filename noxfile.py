@@ -13,10 +13,17 @@ import nox
 
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-nox.options.sessions = ["lint", "types", "imports", "pins", "api", "tests"]
+nox.options.sessions = ["lint", "types", "imports", "pins", "api", "tests", "clickhouse"]
 
-PINS = {"runtime.txt": ["--group", "build"], "dev.txt": ["--group", "build", "--group", "dev"]}
-"""Requirement file -> the dependency groups it holds beside the runtime."""
+PINS = {
+    "runtime.txt": ["pyproject.toml", "--group", "build"],
+    "dev.txt": ["pyproject.toml", "--group", "build", "--group", "dev"],
+    # The engine alone: the data frame libraries it names are for its other doors, and change what tests see.
+    "clickhouse.txt": ["--group", "clickhouse", "--no-deps"],
+}
+"""Requirement file -> what it holds."""
+
+PYTEST = ("pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup")
 
 
 @nox.session
@@ -41,16 +48,16 @@ def imports(session: nox.Session) -> None:
 @nox.session
 def pins(session: nox.Session) -> None:
     """The pins hold exactly what pyproject asks for; ``nox -s pins -- --write`` renews them."""
-    for name, groups in PINS.items():
+    for name, held in PINS.items():
         pinned = Path("requirements") / name
         with tempfile.TemporaryDirectory() as folder:
             fresh = Path(folder) / name
             # Starting from today's pins, the resolver changes only what no longer fits.
             fresh.write_text(pinned.read_text() if pinned.exists() else "")
             session.run(
-                "uv", "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11",
+                "uv", "pip", "compile", "--universal", "--python-version", "3.11",
                 "--only-binary", ":all:", "--generate-hashes", "--no-header", "--no-annotate",
-                "--no-emit-index-url", "--quiet", *groups, "--output-file", str(fresh),
+                "--no-emit-index-url", "--quiet", *held, "--output-file", str(fresh),
             )  # fmt: skip
             if "--write" in session.posargs:
                 pinned.write_text(fresh.read_text())
@@ -61,9 +68,18 @@ def pins(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Behaviour, conformance, documents and a small number of every fault."""
+    session.run(*PYTEST, "-m", "not clickhouse", *session.posargs)
+
+
+@nox.session
+def clickhouse(session: nox.Session) -> None:
+    """The ClickHouse engine in this process: the conformance kit with fewer worlds, HTTP, a cluster."""
     session.run(
-        "pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup", *session.posargs
-    )
+        "uv", "pip", "install", "-q", "--require-hashes", "--no-deps", "-r", "requirements/clickhouse.txt",
+        env={"VIRTUAL_ENV": sys.prefix},
+    )  # fmt: skip
+    worlds = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
+    session.run(*PYTEST, "-m", "clickhouse", "tests/conformance", "tests/plugins", *session.posargs, env=worlds)
 
 
 @nox.session

@@ -7,6 +7,8 @@ import pytest
 from service_core.testing.event_store import EventStoreConformance
 from tests.clickhouse import opened_in_process
 
+pytestmark = pytest.mark.clickhouse
+
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):

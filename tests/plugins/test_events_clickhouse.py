@@ -47,6 +47,7 @@ async def stored(store, story: Story) -> int:
     return (await store.aggregate(plan)).rows[0][0]
 
 
+@pytest.mark.clickhouse
 async def test_a_batch_sent_again_adds_nothing(store):
     story = world(Random(7), 40).story
     assert await store.append(story.events) == len(story.events)
@@ -56,6 +57,7 @@ async def test_a_batch_sent_again_adds_nothing(store):
     assert await stored(store, story) == len(story.events)
 
 
+@pytest.mark.clickhouse
 async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
     events = list(world(Random(5), 60).story.events)
     Random(5).shuffle(events)
@@ -66,6 +68,7 @@ async def test_what_was_kept_batch_by_batch_equals_a_rebuild(store):
     assert await contents(store) == kept
 
 
+@pytest.mark.clickhouse
 async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(store):
     story = world(Random(9), 20).story
     await store.append(story.events)
@@ -74,6 +77,7 @@ async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(sto
     assert await stored(store, story) == len(story.events)
 
 
+@pytest.mark.clickhouse
 async def test_a_batch_that_was_cut_short_is_whole_once_it_is_sent_again(store):
     story = world(Random(21), 40).story
     rows = [writing._row(event) for event in story.events]

@@ -90,7 +90,8 @@ class ClickHouseSession:
     def _keep(self, name: str, text: str, bound: Mapping[str, Any]) -> None:
         self._kept.add(name)
         with _late():
-            self.client.command(text, parameters=bound, settings=self._settings)
+            # As a form: a command would carry its values in the address, which has an end.
+            self.client.raw_query(text, parameters=bound, settings=self._settings)
 
     def frame(self, text: str, values: Values) -> "pl.DataFrame":
         """Run a statement; its answer as a data frame."""

@@ -1,0 +1,157 @@
+"""ClickHouse over the wire: refusals, budgets, questions that are called off, and a server that goes away."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+from time import monotonic
+from uuid import UUID
+
+import pytest
+
+from plugins.events_sql.dialects.clickhouse import writing
+from plugins.events_sql.tables import EVENTS
+from service_core.extension import load
+from service_core.insight.measures import count
+from service_core.insight.ports import Aggregate
+from service_core.kernel.errors import StartupError
+from service_core.plugin import QueryTimeout, Relation, StoreUnavailable
+from service_core.testing.generated import world
+from service_core.testing.story import Story, days
+from tests.clickhouse_http import DATABASE, PASSWORD, served
+
+pytestmark = pytest.mark.clickhouse
+SPAN = days("2026-01-01", "2026-12-31")
+SLOW = "SELECT sum(sleepEachRow(0.05)) FROM numbers(400) SETTINGS max_block_size = 1"
+DEADLINE = 20.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("clickhouse")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    with served(folder) as server:
+        yield server
+
+
+@pytest.fixture
+async def store(server):
+    store = load().open("events", server.url, folder=Path())
+    await store.start()
+    yield store
+    await store.aclose()
+
+
+async def stored(store, story: Story) -> int:
+    plan = Aggregate(story.scan(SPAN, include_bots=True), (count(Relation.EVENTS),))
+    return (await store.aggregate(plan)).rows[0][0]
+
+
+async def until(met, what: str) -> None:
+    """Wait for a condition, which is asked for again and again."""
+    end = monotonic() + DEADLINE
+    while not await met():
+        assert monotonic() < end, what
+        await asyncio.sleep(0.02)
+
+
+async def test_a_wrong_password_stops_the_start_and_is_told_to_nobody(server):
+    wrong = f"clickhouse://ada:not-this-one@127.0.0.1:{server.server_port}/{DATABASE}"
+    store = load().open("events", wrong, folder=Path())
+    with pytest.raises(StartupError, match="Authentication failed") as refused:
+        await store.start()
+    assert "not-this-one" not in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+    await store.aclose()
+
+
+async def test_a_database_that_is_not_there_stops_the_start(server):
+    store = load().open("events", server.url.replace(DATABASE, "elsewhere"), folder=Path())
+    with pytest.raises(StartupError, match="elsewhere"):
+        await store.start()
+    await store.aclose()
+
+
+async def test_values_go_as_a_form_and_never_in_the_address(store, server):
+    story = world(Random(3), 30).story
+    await store.append(story.events)
+    server.requests.clear()
+    assert await stored(store, story) == len(story.events)
+    assert server.requests
+    assert not any("param_" in path or str(story.workspace_id) in path for path in server.requests)
+
+
+async def test_a_block_whose_answer_was_lost_is_left_out_when_it_comes_again(store):
+    story = world(Random(4), 30).story
+    rows = [writing._row(event) for event in story.events]
+    for token in ("first", "first", "second"):
+        await store._engine.write(
+            lambda writer, token=token: writing.insert(writer, EVENTS, rows, f"{story.workspace_id}{token}")
+        )
+    text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
+    ((blocks,),) = await store._engine.read(lambda reader: reader.text(text, {}))
+    assert blocks == 2 * len(rows), "the same token once, another one as well"
+    assert await stored(store, story) == len(rows)
+
+
+async def test_the_server_itself_ends_a_question_past_its_budget(store):
+    session = store.backend.session(budget=0.3)
+    with pytest.raises(QueryTimeout):
+        await asyncio.to_thread(session.rows, SLOW, {})
+    with pytest.raises(QueryTimeout):
+        await asyncio.to_thread(session.keep, "kept", SLOW, {})
+    await asyncio.to_thread(session.close)
+
+
+async def test_a_question_that_nobody_waits_for_is_killed_on_the_server(store):
+    async def running() -> bool:
+        text = (
+            "SELECT query FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%LIKE%'"
+        )
+        return bool(await store._engine.read(lambda reader: reader.text(text, {})))
+
+    async def ended() -> bool:
+        return not await running()
+
+    asked = asyncio.create_task(store._engine.read(lambda reader: reader.text(SLOW, {})))
+    await until(running, "the question runs")
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    await until(ended, "the server runs it no more")
+
+
+async def test_an_error_of_the_engine_is_the_stores(store):
+    with pytest.raises(StoreUnavailable):
+        await store._engine.read(lambda reader: reader.text("SELECT nothing FROM nowhere", {}))
+
+
+async def test_a_session_leaves_no_table_behind(store):
+    workspace = UUID(int=7)
+
+    def keep(reader) -> None:
+        reader.session.keep("kept", "(SELECT {workspace:UUID} AS workspace_id)", {"workspace": workspace})
+        assert reader.text("SELECT workspace_id FROM kept", {}) == [(workspace,)]
+
+    await store._engine.read(keep)
+    with pytest.raises(StoreUnavailable):
+        await store._engine.read(lambda reader: reader.text("SELECT workspace_id FROM kept", {}))
+
+
+async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
+    story = world(Random(5), 20).story
+    with served(folder) as away:
+        store = load().open("events", f"{away.url}?connect_seconds=1", folder=Path())
+        await store.start()
+        await store.append(story.events)
+    with pytest.raises(StoreUnavailable) as refused:
+        await stored(store, story)
+    assert refused.value.status == 503
+    with pytest.raises(StoreUnavailable):
+        await store.append(story.events)
+    with served(folder, away.server_port):
+        assert await stored(store, story) == len(story.events)
+        assert await store.append(story.events) == 0
+        await store.aclose()
