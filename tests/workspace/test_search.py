@@ -24,3 +24,10 @@ async def test_what_is_saved_is_found_by_its_name_until_it_is_deleted(office, ty
     assert (await office.ask("GET", f"/search?q=weekly&types={type_}", key="other")).json["results"] == []
     await office.ask("DELETE", f"{path}/{own}")
     assert (await office.ask("GET", f"/search?q=weekly&types={type_}")).json["results"] == []
+
+
+async def test_a_type_named_often_is_looked_through_once(office):
+    path, body = OWNED["report"]
+    await office.ask("POST", path, body)
+    (found,) = (await office.ask("GET", f"/search?q=weekly&types={'report,' * 100}report")).json["results"]
+    assert found["label"] == "Weekly"
