@@ -6,7 +6,7 @@ from service_core.access.keys import mint_key
 from service_core.access.members.model import Member
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
-from tests.web.house import IN_BROWSER, WATCH
+from tests.web.house import CONTRAST, IN_BROWSER, WATCH
 from tests.web.payloads import LONG_NAMES, PAYLOADS
 
 pytestmark = IN_BROWSER
@@ -171,3 +171,21 @@ async def test_a_key_in_the_address_shows_the_numbers_and_leaves_it(house):
         await page.wait_for_selector("#answers:not([hidden]) figure svg")
         assert key.secret not in page.url
         assert await page.evaluate("[window.seen, window.owned]") == [[], None]
+
+
+async def test_the_front_page_can_be_read_on_a_phone_and_without_its_picture(house):
+    key = await mint_key(house.store, house.gallery.workspace, system_clock(), name="Phone", rate_limit=100)
+    small = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
+    async with house.page(signed_in=False, **small) as page:
+        await page.goto(f"{house.app}/#key={key.secret}")
+        await page.wait_for_selector("#series summary")
+        assert await page.evaluate("document.querySelector('#series svg').getScreenCTM().a") == pytest.approx(
+            1
+        )
+        await page.click("#series summary")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 375
+        assert await page.evaluate(CONTRAST) == []
+        bars, rows = await page.evaluate(
+            "['svg rect', 'td:last-child'].map((one) => document.querySelectorAll(`#series ${one}`).length)"
+        )
+        assert bars == rows > 0

@@ -47,7 +47,8 @@ function showTotals(overview) {
 }
 
 function showSeries(overview, zone) {
-  const [width, height, floor] = [900, 220, 190];
+  // As wide as it will stand there, so that texts keep their size on a phone.
+  const [width, height, floor] = [Math.max(280, byId("series").clientWidth), 220, 190];
   const points = overview.time_series;
   const top = Math.max(1, ...points.map((point) => Math.max(point.visitors, point.pageviews)));
   const step = width / Math.max(1, points.length);
@@ -62,7 +63,7 @@ function showSeries(overview, zone) {
     const bar = drawn("rect", { class: "bar", x: index * step + 1, width: Math.max(1, step - 2), y: y(point.pageviews), height: floor - y(point.pageviews) });
     bar.append(drawn("title", {}, `${day.format(new Date(point.timestamp))}: ${point.visitors} visitors, ${point.pageviews} page views`));
     picture.append(bar);
-    if (index % Math.ceil(points.length / 8) === 0) {
+    if (index % Math.ceil((points.length * 100) / width) === 0) {
       picture.append(drawn("text", { x: index * step, y: height - 10 }, day.format(new Date(point.timestamp))));
     }
   });
@@ -70,16 +71,33 @@ function showSeries(overview, zone) {
   picture.append(drawn("polyline", { class: "line", points: line }));
   const caption = element("figcaption");
   caption.append(element("span", { class: "key first" }), "page views", element("span", { class: "key second" }), `visitors per ${overview.aggregation_level}, ${zone}`);
-  byId("series").replaceChildren(picture, caption);
+  byId("series").replaceChildren(picture, caption, figures(points.map((point) => [
+    day.format(new Date(point.timestamp)), number.format(point.visitors), number.format(point.pageviews),
+  ])));
+}
+
+// What the picture shows, for who cannot see it or wants it exactly.
+function figures(rows) {
+  const box = element("details");
+  const table = element("table");
+  const head = element("tr");
+  head.append(...["When", "Visitors", "Page views"].map((title) => element("th", { scope: "col" }, title)));
+  table.append(head, ...rows.map(([when, ...counts]) => tableRow(when, counts)));
+  const region = element("div", { class: "region", tabindex: "0", role: "region", "aria-label": "Visitors and page views" });
+  region.append(table);
+  box.append(element("summary", {}, "Show the numbers"), region);
+  return box;
+}
+
+function tableRow(name, values) {
+  const made = element("tr");
+  made.append(element("th", { scope: "row" }, name), ...values.map((value) => element("td", {}, value)));
+  return made;
 }
 
 function showRows(id, answer) {
-  const rows = answer.data.map((row) => {
-    const line = element("tr");
-    line.append(element("td", { class: "name" }, row.name), element("td", { class: "count" }, number.format(row.count)), element("td", { class: "share" }, `${row.percentage.toFixed(1)} %`));
-    return line;
-  });
-  byId(id).replaceChildren(...(rows.length ? rows : [element("tr")]));
+  const rows = answer.data.map((row) => tableRow(row.name, [number.format(row.count), `${row.percentage.toFixed(1)} %`]));
+  byId(id).replaceChildren(...rows);
 }
 
 async function show() {
@@ -100,6 +118,7 @@ async function show() {
       read("/devices", { ...range, type: "browser", limit: 10 }),
     ]);
     byId("workspace").textContent = workspace.name;
+    byId("answers").hidden = false;
     showTotals(overview);
     showSeries(overview, zone);
     showRows("referrer", referrer);
@@ -107,7 +126,6 @@ async function show() {
     showRows("browser", browser);
     byId("key-form").hidden = true;
     byId("range").hidden = false;
-    byId("answers").hidden = false;
     say(overview.complete ? "" : "Some events of this range are still on their way: totals are a lower bound.");
   } catch (fault) {
     say(fault.message, true);
