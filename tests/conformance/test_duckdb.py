@@ -11,7 +11,8 @@ from service_core.testing.event_store import EventStoreConformance
 class TestDuckDb(EventStoreConformance):
     @pytest.fixture
     async def store(self, tmp_path: Path):
-        store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+        # A world is too small for a second thread to be worth its hand-over.
+        store = load().open("events", "duckdb:///events.db?threads=1", folder=tmp_path)
         await store.start()
         yield store
         await store.aclose()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from service_core.kernel.instants import wire
 
 generated = settings(
-    max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "6")),
+    max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -16,7 +16,7 @@ from service_core.testing import plans
 from service_core.testing.event_store.kit import Kit, Store
 from service_core.testing.generated import World, worlds
 
-EXAMPLES = int(os.environ.get("TOUCHPOINT_EXAMPLES", "8"))
+EXAMPLES = int(os.environ.get("TOUCHPOINT_EXAMPLES", "5"))
 """Worlds per test; a nightly run asks for more."""
 
 QUESTIONS = 4

@@ -56,12 +56,16 @@ class Accounts(Kit):
         row = await sender.row(queue)
         assert (row.received, row.stored, row.in_flight) == (1, 1, 0)
 
-    async def test_a_rejection_alone_is_durable_within_a_second(self, queues: Queues, sender: Sender) -> None:
+    async def test_a_rejection_alone_is_durable_though_no_event_follows(
+        self, queues: Queues, sender: Sender
+    ) -> None:
         async with queues() as queue, queues() as reader:
             await queue.reject(sender.workspace, sender.key, Channel.TRACK, Reason.RATE_LIMITED, NOON)
-            async with asyncio.timeout(5):
-                while not await sender.rows(reader):  # noqa: ASYNC110 - it happens by itself
+            async with asyncio.timeout(10):
+                while not (rows := await sender.rows(reader)):  # noqa: ASYNC110 - it happens by itself
                     await asyncio.sleep(0.01)
+        (row,) = rows
+        assert (row.received, row.rejected_by_reason) == (1, {Reason.RATE_LIMITED: 1})
 
     async def test_channels_keys_and_hours_are_counted_apart(
         self, queue: IngestQueue, sender: Sender
