@@ -1,0 +1,121 @@
+"""A cluster of ClickHouse answers as one server does: the engine with local shards, and distributed tables.
+
+Replication needs Keeper, which the engine in this process has not: here each shard is one table that is
+not replicated, and the statement that makes it is spoken without ``ON CLUSTER``.
+"""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.clickhouse import layout, writing
+from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
+from plugins.events_sql.settings import ClickHouseSettings
+from plugins.events_sql.tables import EVENTS
+from service_core.testing import plans
+from service_core.testing.event_store.agreement import agree, cells, counted
+from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.event_store.standard import Standard
+from service_core.testing.generated import world
+from tests.clickhouse import in_process
+
+pytestmark = pytest.mark.clickhouse
+
+CONFIG = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><shop>
+<shard><internal_replication>true</internal_replication>
+<replica><host>localhost</host><port>9000</port></replica></shard>
+</shop></remote_servers></clickhouse>"""
+
+WITHOUT_KEEPER = {
+    " ON CLUSTER shop": "",
+    "ReplicatedReplacingMergeTree": "ReplacingMergeTree",
+    " replicated_deduplication_window": " non_replicated_deduplication_window",
+}
+
+
+class Unreplicated:
+    """A client that leaves out of a statement what needs Keeper."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def command(self, text: str, **told: Any) -> Any:
+        for said, instead in WITHOUT_KEEPER.items():
+            text = text.replace(said, instead)
+        return self._client.command(text, **told)
+
+
+def opened(connect: Callable[[], Any]) -> SqlEvents:
+    named = {"url": "clickhouse://here/default", "host": "here", "path": "default", "cluster": "shop"}
+    return SqlEvents(ClickHouse(ClickHouseSettings.model_validate(named), lambda: Unreplicated(connect())))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cluster")
+    config = folder / "config.xml"
+    config.write_text(CONFIG)
+    store = opened(in_process(folder / "data", **{"config-file": str(config)}))
+    asyncio.run(store.start())
+    yield store
+    asyncio.run(store.aclose())
+
+
+class TestCluster(Standard):
+    @pytest.fixture
+    def store(self, cluster):
+        return cluster
+
+
+class TestClusterAgrees(Kit):
+    @pytest.fixture
+    def store(self, cluster):
+        return cluster
+
+    async def test_every_kind_of_question_is_answered_as_on_one_server(
+        self, store: Store, oracle: Store
+    ) -> None:
+        drawn, random = world(Random(8), 50), Random(8)
+        for batch in (drawn.story.events[:20], drawn.story.events[20:]):
+            for asked in (store, oracle):
+                await asked.append(batch)
+        for _ in range(3):
+            await agree(store, oracle, "aggregate", plans.aggregate(random, drawn))
+        await agree(store, oracle, "paths", plans.paths(random, drawn), shown=counted)
+        await agree(store, oracle, "cohorts", plans.cohorts(random, drawn), shown=cells)
+        await agree(store, oracle, "funnel", plans.funnel(random, drawn))
+        await agree(store, oracle, "people", plans.people(random, drawn))
+        await agree(store, oracle, "page", plans.page(random, drawn))
+
+
+async def test_the_tables_of_a_shard_hold_what_the_distributed_ones_are_given(cluster):
+    story = world(Random(4), 30).story
+    assert await cluster.append(story.events) == len(story.events)
+    assert await cluster.append(story.events) == 0
+    asked = "SELECT count() FROM {} WHERE workspace_id = '{}'"
+    for table in ("events", "events_local"):
+        text = asked.format(table, story.workspace_id)
+        rows = await cluster._engine.read(lambda reader, text=text: reader.text(text, {}))
+        assert rows == [(len(story.events),)]
+    engines = "SELECT name, engine FROM system.tables WHERE database = 'default' AND NOT is_temporary"
+    kinds = dict(await cluster._engine.read(lambda reader: reader.text(engines, {})))
+    assert {kinds[table.name] for table in layout._KEYS} == {"Distributed"}
+    assert {kinds[f"{table.name}_local"] for table in layout._KEYS} == {"ReplacingMergeTree"}
+
+
+async def test_a_block_sent_twice_is_taken_once_by_its_shard(cluster):
+    story = world(Random(6), 30).story
+    rows = [writing._row(event) for event in story.events]
+    for _ in range(2):
+        await cluster._engine.write(
+            lambda writer: writing.insert(writer, EVENTS, rows, str(story.workspace_id))
+        )
+    text = f"SELECT count() FROM events WHERE workspace_id = '{story.workspace_id}' SETTINGS final = 0"
+    assert await cluster._engine.read(lambda reader: reader.text(text, {})) == [(len(rows),)]
