@@ -1,5 +1,5 @@
-// Passkeys. A form with data-ceremony asks this server what to sign, has the browser sign it, and is then sent
-// as any form is, with the answer in fields of its own. Without support it stays hidden.
+// Passkeys. For a form with data-ceremony this server is asked what to sign, the browser has it signed, and the
+// answer is sent as any form is. Where a browser has no passkeys, such a form stays hidden.
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
 const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -44,16 +44,22 @@ async function options(form) {
   return body;
 }
 
+// The answer leaves in a form of its own: the one on the page stays as it was, for whoever comes back to it.
+function send(form, fields) {
+  const sent = Object.assign(document.createElement("form"), { method: "post", action: form.action, hidden: true });
+  for (const [name, value] of fields) {
+    sent.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  }
+  document.body.append(sent);
+  sent.submit();
+}
+
 async function hold(form) {
   const asked = await options(form);
   const signed = await ceremonies[form.dataset.ceremony](asked);
   // The password was for the options; it need not travel again.
-  form.elements.password?.setAttribute("disabled", "");
-  for (const [name, value] of [["challenge", asked.challenge], ...signed]) {
-    const field = document.createElement("input");
-    form.append(Object.assign(field, { type: "hidden", name, value }));
-  }
-  form.submit();
+  const written = [...new FormData(form)].filter(([name]) => name !== "password");
+  send(form, [...written, ["challenge", asked.challenge], ...signed]);
 }
 
 async function begin(event) {
@@ -73,10 +79,13 @@ async function begin(event) {
   }
 }
 
+function offer(form) {
+  form.addEventListener("submit", begin);
+  window.addEventListener("pageshow", () => { form.querySelector("button").disabled = false; });
+  form.hidden = false;
+}
+
 if (window.PublicKeyCredential) {
   document.querySelectorAll(".without-passkeys").forEach((words) => { words.hidden = true; });
-  document.querySelectorAll("form[data-ceremony]").forEach((form) => {
-    form.addEventListener("submit", begin);
-    form.hidden = false;
-  });
+  document.querySelectorAll("form[data-ceremony]").forEach(offer);
 }
