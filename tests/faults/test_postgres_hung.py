@@ -23,7 +23,7 @@ BOUND_SECONDS = 1.0
 EVENTS_SECONDS = 3.0
 STOPPING_SECONDS = 2.0
 """What the event store takes to give a connection up, after its own bound."""
-MARGIN_SECONDS = 2.0
+MARGIN_SECONDS = 5.0
 QUERY = "start_date=2026-07-01&end_date=2026-07-08&q=shop&dimension=country&steps=page_view,purchase"
 ELSEWHERE = {"GET /metrics/catalog", "GET /docs/search", "GET /ledger"}
 """Answers that stand on no store, or on the queue."""

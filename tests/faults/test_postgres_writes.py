@@ -2,12 +2,16 @@
 
 import asyncio
 import random
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from service_core.changes.entry import AuditQuestion
+from service_core.changes.write import Writes
 from service_core.insight.ports import StoreUnavailable
 from service_core.kernel.errors import Conflict
-from tests.changes.conftest import desk_over, opened
+from tests.changes.conftest import KIND, NOW, Desk, desk_over, opened
 
 pytestmark = pytest.mark.faults
 WRITERS = 4
@@ -74,3 +78,23 @@ async def test_no_answered_write_is_lost_or_doubled_when_the_database_is_killed_
         kept = [note["name"] for note in await desk.notes()]
     assert sorted(kept) == sorted(answered)
     assert len(set(answered.values())) == len(answered) > 0
+
+
+async def test_a_commit_that_nobody_answers_is_unknown_and_a_retry_is_told_what_became_of_it(
+    postgres_server, tmp_path
+):
+    async def hang(_before, _after):
+        postgres_server.hang()
+
+    async with opened(f"{postgres_server.url}?timeout_seconds=3", tmp_path) as store:
+        desk = await desk_over(store, store)
+        last = Desk(Writes(store, [replace(KIND, announced=hang)]), desk.who)
+        with pytest.raises(StoreUnavailable):
+            await last.once("k").create("Plan")
+        postgres_server.go_on()
+        writer = Writer(desk, "retry")
+        await writer._until_answered(desk.once("k"), "Plan")
+        async with store.look(desk.who.workspace.id) as unit:
+            (entry,) = await unit.audit.page(AuditQuestion(until=NOW + timedelta(days=1)), 10, 0)
+        assert writer.answered == {"Plan": entry.id}
+        assert len(await desk.notes()) == 1
