@@ -44,6 +44,11 @@ _FRESH: Final = sa.table(
 _TOUCHED: Final = sa.table("touched", sa.column("no", Number))
 """Sessions of a batch, and later visitors that change hands."""
 
+_NAMED: Final = sa.table(
+    "named", sa.column("workspace_id", sa.Uuid), sa.column("id", sa.Text), sa.column("no", Number)
+)
+"""The ids of a batch: to look them up among all there are would cost more with every visitor."""
+
 _OWN: Final = sa.table("own", *(sa.column(c.name, c.type) for c in EVENTS.columns))
 """The events of these sessions."""
 
@@ -64,7 +69,9 @@ def append(writer: Reader, events: Sequence[Event]) -> int:
     from plugins.events_sql.batches import each_once  # noqa: PLC0415 - loads the data frame library
 
     new = _unknown(writer, each_once(events, REPEAT.total_seconds()))
-    insert(writer, IDS, [(workspace, name, number(workspace, name)) for workspace, name in _named(events)])
+    named = [(workspace, name, number(workspace, name)) for workspace, name in _named(events)]
+    insert(writer, IDS, named)
+    _session_of(writer).fill(_NAMED, named)
     if new:
         insert(writer, EVENTS, list(map(_row, new)), token=_token(new))
     for workspace in {event.workspace_id for event in events}:
@@ -78,11 +85,11 @@ def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
     _touch(writer, {_session(event) for event in events})
     own = _of_sessions(writer, workspace, events)
     for table, found in (
-        (SESSIONS, caches.sessions_of),
-        (TOLD, caches.told_of),
-        (WEAK_LINKS, caches.weak_links_of),
+        (SESSIONS, caches.sessions_of(own)),
+        (TOLD, caches.told_of(own)),
+        (WEAK_LINKS, caches.weak_links_of(own, _NAMED)),
     ):
-        _replace(writer, version, table, found(own), [])
+        _replace(writer, version, table, found, [])
     told = [CANDIDATES.c.workspace_id == workspace, CANDIDATES.c.session_no.in_(sa.select(_TOUCHED.c.no))]
     _replace(writer, version, CANDIDATES, caches.candidates_of(own), told)
     relinked = _relinked(writer, workspace, events)
