@@ -11,8 +11,8 @@ from service_core.access.passkeys.ceremonies import Locksmith
 from service_core.access.passkeys.model import relying_party
 from service_core.access.places import Places
 from service_core.access.requests.decide import Approvals
-from service_core.access.signup.apply import Reception
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.apply import Applications
+from service_core.access.signup.settle import Settlement
 from service_core.access.signup.welcome import Welcome
 from service_core.access.workspaces import Workspaces
 from service_core.kernel.settings import Settings
@@ -40,7 +40,7 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
         ),
         Approvals: Approvals(store, store, workspaces, clock),
         Welcome: Welcome(store, store, workspaces, clock),
-        Reception: Reception(
+        Applications: Applications(
             store,
             ports.checkout,
             ports.mail,
@@ -49,7 +49,7 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
             mode=settings.signup.mode,
             web_url=web_url,
         ),
-        Cashier: Cashier(
+        Settlement: Settlement(
             store, ports.checkout, store, ports.mail, limiter=ports.limits, clock=clock, web_url=web_url
         ),
     }

@@ -7,17 +7,17 @@ from quart import Response, request
 from hosts.web.forms import id_of
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
-from service_core.access.signup.apply import Reception
+from service_core.access.signup.apply import Applications
 from service_core.access.signup.model import Signup, SignupStatus
 from service_core.access.signup.ports import By, Simulated
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.settle import Settlement
 from service_core.access.signup.welcome import Welcome
 from service_core.kernel.errors import Conflict, NotFound, Refusal
 
 
 async def confirm_address(frame: Frame) -> Response:
     """Go on from a mailed link to the checkout."""
-    return frame.away(await frame.part(Reception).verify(request.args.get("token", "")))
+    return frame.away(await frame.part(Applications).verify(request.args.get("token", "")))
 
 
 async def checkout(frame: Frame, signup_id: str) -> Response:
@@ -33,11 +33,11 @@ async def pay(frame: Frame, signup_id: str) -> Response:
     simulated, signup = _simulated(frame), await _signup(frame, signup_id)
     if signup.status_at(frame.clock()) is not SignupStatus.PENDING:
         return frame.to(f"/checkout/{signup_id}")
-    cashier = frame.part(Cashier)
+    settlement = frame.part(Settlement)
     if frame.form.text("decision") != "pay":
-        await cashier.receive(simulated.refuse(signup.id, frame.clock()))
+        await settlement.receive(simulated.refuse(signup.id, frame.clock()))
         return frame.to("/checkout/canceled")
-    if not await cashier.receive(simulated.confirm(signup.id, frame.clock())):
+    if not await settlement.receive(simulated.confirm(signup.id, frame.clock())):
         return frame.to(f"/checkout/{signup_id}")
     token = await frame.part(Welcome).renew(signup.id)
     return frame.to("/welcome", token=token)

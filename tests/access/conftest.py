@@ -20,8 +20,8 @@ from service_core.access.members.sign_in import Doorkeeper
 from service_core.access.model import Identity
 from service_core.access.ports import LimiterDown
 from service_core.access.requests.decide import Approvals
-from service_core.access.signup.apply import Application, Reception
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.apply import Application, Applications
+from service_core.access.signup.settle import Settlement
 from service_core.access.signup.welcome import Welcome
 from service_core.access.windows import FixedWindows
 from service_core.access.workspaces import Workspaces
@@ -126,10 +126,10 @@ class House:
         self.mail, self.limiter = Outbox(), Limiter(clock)
         self.checkout = checkout or Sandbox()
         workspaces = Workspaces(store)
-        self.reception = Reception(
+        self.applications = Applications(
             store, self.checkout, self.mail, limiter=self.limiter, clock=clock, mode=mode, web_url=self.WEB
         )
-        self.cashier = Cashier(
+        self.settlement = Settlement(
             store, self.checkout, store, self.mail, limiter=self.limiter, clock=clock, web_url=self.WEB
         )
         self.welcome = Welcome(store, store, workspaces, clock)
@@ -152,10 +152,10 @@ class House:
         return member
 
     async def sign_up(self, email="ann@example.com", client="203.0.113.7", **more):
-        return await self.reception.apply(Application(email=email, **more), client)
+        return await self.applications.apply(Application(email=email, **more), client)
 
     async def pay(self, applied):
-        return await self.cashier.receive(self.checkout.confirm(applied.signup.id, self.clock()))
+        return await self.settlement.receive(self.checkout.confirm(applied.signup.id, self.clock()))
 
 
 @asynccontextmanager

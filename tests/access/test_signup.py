@@ -3,8 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from statistics import median
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -74,7 +73,9 @@ async def test_the_same_payment_told_20_times_at_once_makes_one_workspace(houses
     order = (await stored(one, applied)).order
 
     async def poll(house):
-        return await house.cashier.settle(replace(await house.checkout.look(order), state=PaymentState.PAID))
+        return await house.settlement.settle(
+            replace(await house.checkout.look(order), state=PaymentState.PAID)
+        )
 
     won = await asyncio.gather(
         *(told for house in (one, other) * 5 for told in (house.pay(applied), poll(house)))
@@ -98,11 +99,11 @@ async def test_two_signups_of_one_address_paid_at_once_share_one_account(houses)
 
 async def test_a_payment_counts_after_the_cancellation_and_after_the_week(house, clock):
     applied = await house.sign_up()
-    assert not await house.cashier.receive(house.checkout.refuse(applied.signup.id, clock()))
+    assert not await house.settlement.receive(house.checkout.refuse(applied.signup.id, clock()))
     assert (await stored(house, applied)).status is SignupStatus.CANCELED
     clock.advance(days=8)
     assert await house.pay(applied)
-    assert not await house.cashier.receive(house.checkout.refuse(applied.signup.id, clock()))
+    assert not await house.settlement.receive(house.checkout.refuse(applied.signup.id, clock()))
     assert (await stored(house, applied)).status is SignupStatus.PAID
 
 
@@ -126,7 +127,7 @@ async def test_an_unpaid_signup_expires_after_seven_days(house, clock):
 async def test_a_forged_notice_makes_nothing(house, clock, forge):
     applied = await house.sign_up()
     with pytest.raises(Forbidden) as caught:
-        await house.cashier.receive(forge(house.checkout.confirm(applied.signup.id, clock())))
+        await house.settlement.receive(forge(house.checkout.confirm(applied.signup.id, clock())))
     assert caught.value.code == "invalid_signature"
     assert await house.store.workspaces() == []
 
@@ -134,8 +135,8 @@ async def test_a_forged_notice_makes_nothing(house, clock, forge):
 async def test_a_payment_of_another_deployment_and_of_nothing_make_nothing(house, another, clock):
     applied = await house.sign_up()
     with pytest.raises(Forbidden):
-        await house.cashier.receive(another().checkout.confirm(applied.signup.id, clock()))
-    assert not await house.cashier.receive(house.checkout.confirm(new_id(), clock()))
+        await house.settlement.receive(another().checkout.confirm(applied.signup.id, clock()))
+    assert not await house.settlement.receive(house.checkout.confirm(new_id(), clock()))
     assert await house.store.workspaces() == []
 
 
@@ -164,15 +165,15 @@ async def test_a_poll_makes_up_for_a_lost_notice_and_spares_the_checkout(another
     applied = await house.sign_up()
     signup = await stored(house, applied)
     for _ in range(5):
-        assert (await house.cashier.reconcile(signup)).status is SignupStatus.PENDING
+        assert (await house.settlement.reconcile(signup)).status is SignupStatus.PENDING
     assert checkout.asked == 1
     clock.advance(seconds=10)
     checkout.state = None
-    assert (await house.cashier.reconcile(signup)).status is SignupStatus.PENDING
+    assert (await house.settlement.reconcile(signup)).status is SignupStatus.PENDING
     clock.advance(seconds=10)
     checkout.state = PaymentState.PAID
-    assert (await house.cashier.reconcile(signup)).status is SignupStatus.PAID
-    assert (await house.cashier.reconcile(await stored(house, applied))).status is SignupStatus.PAID
+    assert (await house.settlement.reconcile(signup)).status is SignupStatus.PAID
+    assert (await house.settlement.reconcile(await stored(house, applied))).status is SignupStatus.PAID
     assert checkout.asked == 3
 
 
@@ -235,12 +236,12 @@ async def test_a_known_address_is_answered_alike_and_as_fast(house, clock):
     for number in range(60):
         for kind, times in spent.items():
             address = "known@example.com" if kind == "known" else f"{number}@example.com"
-            begun = perf_counter()
+            begun = process_time()
             applied = await house.sign_up(address, None)
-            times.append(perf_counter() - begun)
+            times.append(process_time() - begun)
             assert applied.signup.status is SignupStatus.PENDING
             clock.advance(days=1)
-    fast, slow = sorted(median(each) for each in spent.values())
+    fast, slow = sorted(map(min, spent.values()))  # a busy machine makes single ones longer, never shorter
     assert slow - fast < max(0.05 * slow, 0.001)
 
 
@@ -248,18 +249,18 @@ async def test_the_verification_variant_mails_a_link_to_the_checkout(another, cl
     house = another(mode="verification")
     assert await house.sign_up() is None
     assert (house.mail.letters[0].to, len(house.mail.letters)) == ("ann@example.com", 1)
-    url = await house.reception.verify(house.mail.token())
+    url = await house.applications.verify(house.mail.token())
     assert url.startswith(f"{house.WEB}/checkout/")
     signup = await house.store.find_signup(By.ID, url.rpartition("/")[2])
-    assert await house.cashier.receive(house.checkout.confirm(signup.id, clock()))
+    assert await house.settlement.receive(house.checkout.confirm(signup.id, clock()))
     with pytest.raises(NotFound):
-        await house.reception.verify(house.mail.token())
+        await house.applications.verify(house.mail.token())
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43])
 async def test_an_unknown_verification_link_leads_nowhere(another, token):
     with pytest.raises(NotFound):
-        await another(mode="verification").reception.verify(token)
+        await another(mode="verification").applications.verify(token)
 
 
 async def test_a_verification_mail_that_cannot_leave_is_said(another):

@@ -17,7 +17,7 @@ from service_core.access.model import Grant
 from service_core.access.ports import LimiterDown
 from service_core.access.requests.decide import Approvals
 from service_core.access.roles import Role
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.settle import Settlement
 from service_core.access.signup.welcome import Welcome
 from service_core.access.windows import FixedWindows
 from service_core.gateway.exchange import Request
@@ -104,9 +104,9 @@ async def test_a_signup_is_followed_to_a_key_with_nothing_but_its_secret(world):
     assert (pending.json["status"], pending.json["workspace"]) == ("pending", None)
     assert pending.headers["X-RateLimit-Limit"] == "100"
 
-    cashier, welcome = world.service.part(Cashier), world.service.part(Welcome)
+    settlement, welcome = world.service.part(Settlement), world.service.part(Welcome)
     notice = world.service.ports.checkout.confirm(UUID(signup_id), world.now)
-    assert await cashier.receive(notice)
+    assert await settlement.receive(notice)
     paid = (await world.ask("GET", f"/v1/signup/{signup_id}", secret)).json
     assert (paid["status"], paid["workspace"]["name"]) == ("paid", "My workspace")
 
@@ -384,7 +384,7 @@ async def shown_once(world, capfd):
         await world.ask("POST", "/v1/signup", body={"email": "a@example.com", "key_request": {"name": "R"}})
     ).json
     signup_id = UUID(taken["signup_id"])
-    await world.service.part(Cashier).receive(world.service.ports.checkout.confirm(signup_id, world.now))
+    await world.service.part(Settlement).receive(world.service.ports.checkout.confirm(signup_id, world.now))
     welcome = await world.service.part(Welcome).renew(signup_id)
     await world.service.part(Welcome).decide(welcome, approve=True)
     path = f"/v1/keys/requests/{taken['key_request']['request_id']}"

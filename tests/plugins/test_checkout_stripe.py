@@ -17,10 +17,10 @@ import pytest
 
 from plugins import checkout_stripe
 from service_core.access.mail import MailDown
-from service_core.access.signup.apply import Application, Reception
+from service_core.access.signup.apply import Application, Applications
 from service_core.access.signup.model import CheckoutDown, Forged, Notice, Order, PaymentState
 from service_core.access.signup.ports import By
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.settle import Settlement
 from service_core.access.windows import FixedWindows
 from service_core.extension import load
 from service_core.kernel.errors import Forbidden, StartupError
@@ -326,7 +326,7 @@ def till(checkout):
         async def spend(self, key, limit, window_seconds):
             return limiter.spend(key, limit, window_seconds)
 
-    reception = Reception(
+    applications = Applications(
         store,
         checkout,
         Silent(),
@@ -335,25 +335,25 @@ def till(checkout):
         mode="checkout",
         web_url="https://app.example",
     )
-    cashier = Cashier(
+    settlement = Settlement(
         store, checkout, store, Silent(), limiter=Limits(), clock=lambda: NOW, web_url="https://app.example"
     )
-    return store, reception, cashier
+    return store, applications, settlement
 
 
 async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, till, caplog):
-    store, reception, cashier = till
+    store, applications, settlement = till
     with caplog.at_level(logging.DEBUG):
-        applied = await reception.apply(Application(email="ann@example.com", plan="growth"), "203.0.113.7")
+        applied = await applications.apply(Application(email="ann@example.com", plan="growth"), "203.0.113.7")
         signup = await store.find_signup(By.ID, applied.signup.id.hex)
         account.change(signup.order, **PAID)
         kinds = ["checkout.session.completed", "checkout.session.async_payment_succeeded"]
         told = await asyncio.gather(
-            *(cashier.receive(signed(account.event(signup.order, kinds[n % 2]))) for n in range(20)),
-            *(cashier.reconcile(signup) for _ in range(5)),
+            *(settlement.receive(signed(account.event(signup.order, kinds[n % 2]))) for n in range(20)),
+            *(settlement.reconcile(signup) for _ in range(5)),
         )
         with pytest.raises(Forbidden):
-            await cashier.receive(signed(account.event(signup.order), secret="whsec_other"))
+            await settlement.receive(signed(account.event(signup.order), secret="whsec_other"))
     assert len(await store.workspaces()) == 1
     assert sum(outcome is True for outcome in told) <= 1
     assert (await store.workspaces())[0].plan == "growth"
@@ -363,9 +363,9 @@ async def test_one_workspace_from_20_webhooks_and_polls_in_any_order(account, ti
 
 
 async def test_a_paid_session_of_another_price_makes_nothing(account, till):
-    store, reception, cashier = till
-    applied = await reception.apply(Application(email="ann@example.com", plan="growth"), None)
+    store, applications, settlement = till
+    applied = await applications.apply(Application(email="ann@example.com", plan="growth"), None)
     signup = await store.find_signup(By.ID, applied.signup.id.hex)
     account.change(signup.order, **PAID, metadata={"plan": "starter"})
-    assert not await cashier.receive(signed(account.event(signup.order)))
+    assert not await settlement.receive(signed(account.event(signup.order)))
     assert await store.workspaces() == []

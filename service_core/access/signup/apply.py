@@ -59,7 +59,7 @@ class Applied:
     secret: str = field(repr=False)
 
 
-class Reception:
+class Applications:
     """Takes signups.
 
     Args:

@@ -12,10 +12,10 @@ from service_core.access.authenticate import refused
 from service_core.access.model import Applicant, Stranger
 from service_core.access.places import Places
 from service_core.access.requests.model import RequestStatus
-from service_core.access.signup.apply import DEFAULT_PLAN, Application, Applied, Reception, Wish
+from service_core.access.signup.apply import DEFAULT_PLAN, Application, Applications, Applied, Wish
 from service_core.access.signup.model import Notice, Signup, SignupStatus
 from service_core.access.signup.ports import By, Signups
-from service_core.access.signup.settle import Cashier
+from service_core.access.signup.settle import Settlement
 from service_core.access.texts import Line, Sentence
 from service_core.access.workspaces import Workspaces
 from service_core.kernel.errors import BadRequest
@@ -123,26 +123,26 @@ class Received(Answer):
     "POST /signup", scope=None, budget=Budget.NONE, tag="signup", statuses=(202,), errors=(404, 429, 503)
 )
 async def sign_up(
-    body: SignupBody, *, who: Stranger, reception: Reception, places: Places
+    body: SignupBody, *, who: Stranger, applications: Applications, places: Places
 ) -> SignupTaken | VerificationSent:
     """Record a signup and offer its checkout.
 
     No account, workspace or key exists before a person has paid. The answer is the same whether or
     not the address is known.
     """
-    applied = await reception.apply(_application(body), who.client)
+    applied = await applications.apply(_application(body), who.client)
     return VerificationSent() if applied is None else _taken(applied, places)
 
 
 @operation("GET /signup/{signupId}", scope=ANY_SCOPE, entry=Entry.SIGNUP, tag="signup")
 async def get_signup(
-    path: SignupPath, *, who: Applicant, signups: Signups, cashier: Cashier, workspaces: Workspaces
+    path: SignupPath, *, who: Applicant, signups: Signups, settlement: Settlement, workspaces: Workspaces
 ) -> SignupState:
     """Follow a signup with its secret, until its status is ``paid``."""
     signup = await signups.find_signup(By.ID, path.signup_id.hex)
     if signup is None or signup.id != who.signup_id:
         raise refused()
-    present = await cashier.reconcile(signup)
+    present = await settlement.reconcile(signup)
     status = present.status_at(who.now)
     return SignupState(
         signup_id=present.id,
@@ -161,9 +161,9 @@ async def get_signup(
     tag="signup",
     errors=(403, 503),
 )
-async def receive_payment_notice(raw: bytes, *, who: Stranger, cashier: Cashier) -> Received:
+async def receive_payment_notice(raw: bytes, *, who: Stranger, settlement: Settlement) -> Received:
     """Take a webhook of the checkout. Its signature is checked over the body as it came."""
-    await cashier.receive(Notice(raw, who.headers, who.now))
+    await settlement.receive(Notice(raw, who.headers, who.now))
     return Received()
 
 

@@ -31,7 +31,7 @@ LOOK_SECONDS: Final = 10
 _log: Final = logging.getLogger("touchpoint.signup")
 
 
-class Cashier:
+class Settlement:
     """Books payments.
 
     Args:
