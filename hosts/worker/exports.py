@@ -9,7 +9,7 @@ from service_core.delivery.exports.contents import Contents
 from service_core.delivery.exports.model import Format
 from service_core.delivery.exports.run import Exporter
 from service_core.delivery.exports.table import Column, Renderer
-from service_core.delivery.exports.write import Author
+from service_core.delivery.exports.write import ExportWriter
 from service_core.extension import Registry
 
 KEEP_SECONDS: Final = 30
@@ -19,8 +19,8 @@ KEEP_SECONDS: Final = 30
 def exporter_of(ports: Ports, registry: Registry) -> Exporter:
     """The exporter over the ports of a deployment."""
     contents = Contents(ports.events, ports.events, ports.events, registry.models, ports.queue)
-    author = Author(ports.sink, Workspaces(ports.workspace), contents, _renderer)
-    return Exporter(ports.export_work, ports.sink, author, ports.clock)
+    writer = ExportWriter(ports.sink, Workspaces(ports.workspace), contents, _renderer)
+    return Exporter(ports.export_work, ports.sink, writer, ports.clock)
 
 
 async def keep(exporter: Exporter, ports: Ports) -> None:

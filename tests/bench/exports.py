@@ -30,7 +30,7 @@ from plugins.sink_local.adapter import LocalSink
 from service_core.access.model import Workspace
 from service_core.delivery.exports.contents import Contents
 from service_core.delivery.exports.model import Export, Format, Subject
-from service_core.delivery.exports.write import Author
+from service_core.delivery.exports.write import ExportWriter
 from service_core.intake.model import WIRE_COLUMNS, Event
 
 WORKSPACE = UUID(int=7)
@@ -130,7 +130,7 @@ async def ours(folder: Path, form: Format, days: int) -> int:
         str((START + timedelta(days)).date()),
         START,
     )
-    rows, _ = await Author(sink, Workspaces(Directory()), contents, renderer).write(export)
+    rows, _ = await ExportWriter(sink, Workspaces(Directory()), contents, renderer).write(export)
     await store.aclose()
     return rows
 

@@ -13,7 +13,7 @@ from service_core.delivery.exports.contents import Contents
 from service_core.delivery.exports.model import LEASE, Subject
 from service_core.delivery.exports.ports import QueueDown
 from service_core.delivery.exports.run import Exporter
-from service_core.delivery.exports.write import Author
+from service_core.delivery.exports.write import ExportWriter
 from service_core.insight.ports import StoreUnavailable
 
 
@@ -24,9 +24,9 @@ def worker(desk, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0)
     contents = Contents(
         streams or ports.events, ports.events, ports.events, desk.service.registry.models, ports.queue, **caps
     )
-    author = Author(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
+    writer = ExportWriter(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
     return Exporter(
-        ports.export_work, sink or ports.sink, author, lambda: desk.now, renew_seconds=renew_seconds
+        ports.export_work, sink or ports.sink, writer, lambda: desk.now, renew_seconds=renew_seconds
     )
 
 

@@ -19,7 +19,7 @@ from service_core.delivery.exports.model import (
     Status,
 )
 from service_core.delivery.exports.ports import ExportSink, ExportWork, JobQueue, QueueDown
-from service_core.delivery.exports.write import Author
+from service_core.delivery.exports.write import ExportWriter
 from service_core.kernel.clock import Clock
 from service_core.kernel.errors import Unavailable503, Unprocessable
 
@@ -46,7 +46,7 @@ class Exporter:
     Args:
         work: the rows of the jobs.
         sink: where the files go.
-        author: writes them.
+        writer: writes them.
         clock: gives the present.
         renew_seconds: how often the lease is renewed.
     """
@@ -55,14 +55,14 @@ class Exporter:
         self,
         work: ExportWork,
         sink: ExportSink,
-        author: Author,
+        writer: ExportWriter,
         clock: Clock,
         *,
         renew_seconds: float = RENEW_SECONDS,
     ) -> None:
         self._work = work
         self._sink = sink
-        self._author = author
+        self._writer = writer
         self._clock = clock
         self._renew_seconds = renew_seconds
 
@@ -151,7 +151,7 @@ class Exporter:
         left = (export.due_at or self._clock()) - self._clock()
         try:
             async with asyncio.timeout(left.total_seconds()):
-                rows, truncated = await self._author.write(export)
+                rows, truncated = await self._writer.write(export)
         except TimeoutError:
             failed, fault = TIMED_OUT, "-"
         except Unavailable503 as away:

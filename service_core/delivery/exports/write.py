@@ -14,7 +14,7 @@ from service_core.delivery.exports.table import RendererOf, Table
 from service_core.insight.streams import Batch
 
 
-class Author:
+class ExportWriter:
     """Writes files.
 
     Args:
