@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hosts import monitoring
 from hosts.backup.control import answering
-from hosts.backup.stillness import Stillness
+from hosts.backup.write_lock import WriteLock
 from hosts.caution import warn
 from hosts.children import Child, keep
 from hosts.composition.compose import Service, compose, installed
@@ -66,9 +66,9 @@ async def _serve(
     async with monitoring.shown(settings.monitoring.listen, stop) as shown_at:
         # The ingest host comes up while this process still loads what answers questions.
         starting = asyncio.create_task(IngestChild.start(file, listen=ingest, server=server))
-        stillness, canary = Stillness(), Canary()
+        write_lock, canary = WriteLock(), Canary()
         try:
-            service = await asyncio.to_thread(_composed, settings, file.parent, stillness, canary)
+            service = await asyncio.to_thread(_composed, settings, file.parent, write_lock, canary)
         except BaseException:
             starting.cancel()  # the process ends with this one
             raise
@@ -82,13 +82,13 @@ async def _serve(
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(keep(child, again, stop, _ended))
                 _begin(tasks, service, canary, stop)
-                tasks.create_task(answering(file.parent, stillness, stop))
+                tasks.create_task(answering(file.parent, write_lock, stop))
                 app = monitoring.counted(site(service), Role.API, service.place)
                 tasks.create_task(serve(app, listener, server, stop))
 
 
-def _composed(settings: Settings, folder: Path, stillness: Stillness, canary: Canary) -> Service:
-    registry = monitoring.watched(wrapped(installed(), stillness.wrap))
+def _composed(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:
+    registry = monitoring.watched(wrapped(installed(), write_lock.wrap))
     probes = [canary.probe()] if monitoring.is_on() else []
     return compose(settings, folder, registry=registry, probes=probes)
 

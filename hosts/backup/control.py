@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from hosts.backup.stillness import Stillness
+from hosts.backup.write_lock import WriteLock
 from service_core.kernel.errors import StartupError
 
 NAME: Final = ".control.sock"
@@ -27,12 +27,12 @@ _ENDED: Final = b"ended\n"
 _log = logging.getLogger("touchpoint.backup")
 
 
-async def answering(folder: Path, stillness: Stillness, stop: asyncio.Event) -> None:
+async def answering(folder: Path, write_lock: WriteLock, stop: asyncio.Event) -> None:
     """Keep the event store still for whoever asks, one after the other, until ``stop`` is set."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with stillness.held():
+            async with write_lock.held():
                 writer.write(_HELD)
                 await writer.drain()
                 ended = await _ended(reader, stop)

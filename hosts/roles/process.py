@@ -9,7 +9,7 @@ from typing import Final
 
 from hosts import monitoring
 from hosts.backup.control import answering
-from hosts.backup.stillness import Stillness
+from hosts.backup.write_lock import WriteLock
 from hosts.children import say_ready, stop_with_parent
 from hosts.composition.compose import compose, installed
 from hosts.composition.load import load_settings
@@ -74,8 +74,8 @@ async def _api(given: Given, stop: asyncio.Event) -> None:
 
 async def _consumer(given: Given, stop: asyncio.Event) -> None:
     settings, folder = load_settings(given.config), given.config.parent
-    stillness = Stillness()
-    registry = monitoring.watched(wrapped(installed(), stillness.wrap))
+    write_lock = WriteLock()
+    registry = monitoring.watched(wrapped(installed(), write_lock.wrap))
     ports = Ports(settings, folder, registry, system_clock)
     async with running([ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains]):
         await _work(
@@ -83,7 +83,7 @@ async def _consumer(given: Given, stop: asyncio.Event) -> None:
             ports,
             stop,
             consuming(ports, settings.ingest, stop),
-            answering(folder, stillness, stop),
+            answering(folder, write_lock, stop),
         )
 
 

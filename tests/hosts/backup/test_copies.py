@@ -10,7 +10,7 @@ from hosts.backup.control import NAME, answering, held
 from hosts.backup.copying import copy_folder
 from hosts.backup.making import back_up
 from hosts.backup.restoring import restore
-from hosts.backup.stillness import Stillness
+from hosts.backup.write_lock import WriteLock
 from hosts.ownership import consumer_of
 from service_core.kernel.errors import StartupError
 
@@ -51,11 +51,11 @@ class Store:
 
 
 async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
-    store, stillness = Store(), Stillness()
-    wrapped = stillness.wrap("events", store)
+    store, write_lock = Store(), WriteLock()
+    wrapped = write_lock.wrap("events", store)
     first = asyncio.create_task(wrapped.append([]))
     await asyncio.sleep(0)
-    hold = stillness.held()
+    hold = write_lock.held()
     holding = asyncio.create_task(hold.__aenter__())
     await asyncio.sleep(0)
     assert not holding.done()  # a write is under way
@@ -74,12 +74,12 @@ async def test_writes_wait_while_the_store_is_held_still_and_reads_do_not():
 
 def test_adapters_of_other_ports_are_left_alone():
     store = Store()
-    assert Stillness().wrap("queue", store) is store
+    assert WriteLock().wrap("queue", store) is store
 
 
 async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
-    stillness, stop = Stillness(), asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path, stillness, stop))
+    write_lock, stop = WriteLock(), asyncio.Event()
+    serving = asyncio.create_task(answering(tmp_path, write_lock, stop))
     while not (tmp_path / NAME).exists():
         await asyncio.sleep(0)
     assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
@@ -90,7 +90,7 @@ async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         await asyncio.to_thread(gone)
-    async with asyncio.timeout(10), stillness.held():
+    async with asyncio.timeout(10), write_lock.held():
         stop.set()
     await serving
     assert not (tmp_path / NAME).exists()
@@ -98,7 +98,7 @@ async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
 
 async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
     stop = asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path / "gone", Stillness(), stop))
+    serving = asyncio.create_task(answering(tmp_path / "gone", WriteLock(), stop))
     await asyncio.sleep(0)
     assert not serving.done()
     stop.set()
@@ -106,8 +106,8 @@ async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
 
 
 async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
-    stillness, stop = Stillness(), asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path, stillness, stop))
+    write_lock, stop = WriteLock(), asyncio.Event()
+    serving = asyncio.create_task(answering(tmp_path, write_lock, stop))
     while not (tmp_path / NAME).exists():
         await asyncio.sleep(0)
     loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ WRITES: Final = tuple(name for name in asked(EventStore) if name != "sessions")
 """What writes to an event store: all of its writing side, but for the look at sessions."""
 
 
-class Stillness:
+class WriteLock:
     """Writes pass one after the other; `held` keeps them all out."""
 
     def __init__(self) -> None:
