@@ -23,7 +23,7 @@ from service_core.access.roles import ABILITIES, Ability
 from service_core.kernel.errors import Forbidden, NotFound, Refusal
 from service_core.kernel.ids import ONE_TIME_TOKEN, new_token
 from service_core.workspace.share_links.answers import KEPT
-from service_core.workspace.share_links.memory import Memory
+from service_core.workspace.share_links.cache import Cache
 
 _Part = TypeVar("_Part")
 
@@ -64,7 +64,7 @@ class Frame:
         self.clock: Final = service.ports.clock
         self.web_url: Final = service.settings.http.web_url
         self.base: Final = urlsplit(self.web_url).path.rstrip("/")
-        self.drawn: Final = Memory[Hashable, str](KEPT, self.clock, DRAWN_AT_MOST)
+        self.drawn: Final = Cache[Hashable, str](KEPT, self.clock, DRAWN_AT_MOST)
         self._addresses = addresses
         self._secure = self.web_url.startswith("https://")
         self._cookie = "__Host-touchpoint" if self._secure else "touchpoint"

@@ -14,8 +14,8 @@ from service_core.workspace.cards import CardRuns
 from service_core.workspace.dashboards.run import DashboardRun
 from service_core.workspace.public import Run, run_object
 from service_core.workspace.reports.model import Report
+from service_core.workspace.share_links.cache import Cache
 from service_core.workspace.share_links.gate import Publication
-from service_core.workspace.share_links.memory import Memory
 
 KEPT: Final = timedelta(seconds=60)
 
@@ -50,7 +50,7 @@ class PublicAnswers:
         self._units = units
         self._runs = runs
         self._clock = clock
-        self._memory = Memory[UUID, Found](KEPT, clock)
+        self._cache = Cache[UUID, Found](KEPT, clock)
 
     async def of(self, publication: Publication) -> Found:
         """The answers of an object.
@@ -62,7 +62,7 @@ class PublicAnswers:
         async def ask() -> Found:
             return await self._found(publication)
 
-        return await self._memory.get(publication.subject.id, ask)
+        return await self._cache.get(publication.subject.id, ask)
 
     async def _found(self, publication: Publication) -> Found:
         workspace, link, now = publication.workspace, publication.link, self._clock()

@@ -1,17 +1,17 @@
-"""The memory of public pages: one question a minute, whoever asks."""
+"""The cache of public pages: one question a minute, whoever asks."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service_core.workspace.share_links.memory import Memory
+from service_core.workspace.share_links.cache import Cache
 
 
 class Bench:
     def __init__(self, capacity=10):
         self.now = datetime(2026, 7, 8, tzinfo=UTC)
-        self.memory = Memory(timedelta(seconds=60), lambda: self.now, capacity)
+        self.cache = Cache(timedelta(seconds=60), lambda: self.now, capacity)
         self.asked, self.held, self.fault = [], asyncio.Event(), None
         self.held.set()
 
@@ -23,7 +23,7 @@ class Bench:
                 raise self.fault
             return f"{key}{len(self.asked)}"
 
-        return await self.memory.get(key, ask)
+        return await self.cache.get(key, ask)
 
 
 async def test_an_answer_is_used_for_its_lifetime():

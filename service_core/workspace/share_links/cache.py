@@ -14,7 +14,7 @@ V = TypeVar("V")
 CAPACITY: Final = 500
 
 
-class Memory(Generic[K, V]):
+class Cache(Generic[K, V]):
     """Keeps the last answers; those who ask for the same at the same time wait for one question.
 
     A question that fails is not kept. One that nobody waits for any more goes on: the next one to ask gets it.
