@@ -1,8 +1,8 @@
 """F22 and F23: bodies made to break a parser; each is refused as JSON, quickly, by every server."""
 
 import asyncio
+import os
 import random
-import time
 import zlib
 from pathlib import Path
 
@@ -52,6 +52,12 @@ def resident(pid: int) -> int:
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has computed so far, however busy its machine is."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
@@ -86,10 +92,10 @@ async def test_a_bomb_costs_little_time_and_memory(deployment, server):
         before = resident(child.process.pid)
         for name, bomb in BOMBS.items():
             encoded = {"Content-Encoding": "gzip"} if name == "a compressed body" else {}
-            started = time.monotonic()
+            used = processor_seconds(child.process.pid)
             reply = await connection.post("/track", bomb, headers | encoded)
             assert reply.status == 400, name
-            assert time.monotonic() - started < 1, name
+            assert processor_seconds(child.process.pid) - used < 1, name
         connection.close()
         assert resident(child.process.pid) - before < 50_000_000
 

@@ -18,7 +18,7 @@ from service_core.gateway.exchange import Request
 from service_core.kernel.operations import Budget, operation
 from service_core.kernel.params import Answer
 
-BACK_WITHIN_SECONDS = 5
+BACK_WITHIN_SECONDS = 20
 READ = "/v1/overview?start_date=2026-07-01&end_date=2026-07-02"
 SPENDING = """
 import asyncio, sys
@@ -122,8 +122,8 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
         assert {headers["X-RateLimit-Degraded"] for _, headers, *_ in reads} == {"1"}
         assert {(status, body["code"]) for status, _, body, _ in writes} == {(503, "limiter_unavailable")}
         slower = [seconds for *_, seconds in reads + writes]
-        assert statistics.median(slower) < statistics.median(before) + 0.3
-        assert max(slower) < max(before) + 1
+        assert statistics.median(slower) < statistics.median(before) + 0.5
+        assert max(slower) < max(before) + 3
         await api.comes(api.is_back)
         status, headers, *_ = await api.ask("GET", READ)
         assert (status, "X-RateLimit-Degraded" in headers) == (200, False)

@@ -12,8 +12,11 @@ from tests.faults.conftest import FULL
 
 HALF_A_HEADER = b"POST /track HTTP/1.1\r\nHost: test\r\nX-API-Key: "
 HALF_A_BODY = b"POST /track HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n" + b'{"event":'
-LONGEST_SECONDS = 16
+LONGEST_SECONDS = 30
 """Ten seconds for a header or a body, by a sweep that may be a quarter late, on a machine with other work."""
+REQUESTS = 40
+ROUNDS = 5
+"""How often a pace is taken: a machine with other work slows some rounds, a host that is slowed down all of them."""
 
 
 async def begun(address, sent):
@@ -53,23 +56,30 @@ async def paces(address, key, times):
     return found
 
 
+async def goes_on(address, key, before):
+    """How many requests it took to see the pace of before again."""
+    for number in range(1, ROUNDS + 1):
+        pace = median(await paces(address, key, REQUESTS))
+        if pace < max(2 * before, before + 0.02):
+            return number * REQUESTS
+    return pytest.fail(f"{pace} seconds for a request, and {before} before")
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("server", ["hypercorn", "uvicorn", "granian"])
 async def test_hundreds_of_slow_clients_slow_nobody_down(deployment, server):
     key, number = deployment.keys[0], 2_000 if FULL else 150
     async with deployment.ingest(server=server) as child:
-        before = median(await paces(child.address, key, 40))
+        before = median(await paces(child.address, key, REQUESTS))
         kinds = [HALF_A_HEADER, HALF_A_BODY] * number
         slow = await asyncio.gather(*(begun(child.address, sent) for sent in kinds))
-        assert median(await paces(child.address, key, 40)) < max(2 * before, before + 0.02)
+        sent = REQUESTS + await goes_on(child.address, key, before)
         await gone(slow)
-        assert median(await paces(child.address, key, 40)) < max(2 * before, before + 0.02)
-    assert len(await deployment.kept()) == 120
+        sent += await goes_on(child.address, key, before)
+    assert len(await deployment.kept()) == sent
 
 
-@pytest.mark.faults
-@pytest.mark.parametrize("server", ["hypercorn", "granian"])
-async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment, server):
+async def waits_ten_seconds(deployment, server):
     async with deployment.ingest(server=server) as child:
         started = time.monotonic()
         slow = [await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY)]
@@ -79,4 +89,10 @@ async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment, server
         assert b"200" not in header
         assert body.startswith(b"HTTP/1.1 408")
         await gone(slow)
+
+
+@pytest.mark.faults
+async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment):
+    servers = ("hypercorn", "granian")  # side by side: both wait
+    await asyncio.gather(*(waits_ten_seconds(deployment, server) for server in servers))
     assert await deployment.kept() == []

@@ -160,7 +160,7 @@ async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goe
             *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
         )
         assert {type(answer) for answer in answers} == {QueueFailed}
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5
         redis_server.go_on()
         again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
         assert set(again) == {Offer.QUEUED}
@@ -185,7 +185,7 @@ async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledg
         redis_server.kill()
         started = time.monotonic()
         states = [await opened.state() for _ in range(50)]
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 10  # and not 50 glances
         assert len({state.oldest_received_at for state in states}) == 1
         assert states[0].oldest_received_at is not None, "nothing received since then counts as stored"
         with pytest.raises(StoreUnavailable):

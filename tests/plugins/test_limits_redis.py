@@ -64,16 +64,16 @@ async def test_a_server_that_forgot_the_script_is_told_again(redis_server, tmp_p
 
 
 async def test_nobody_listening_is_told_at_once(tmp_path):
-    async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(1):
+    async with limiter("redis://127.0.0.1:1", tmp_path) as opened, asyncio.timeout(4):  # its patience is 5
         for _ in range(20):
             with pytest.raises(LimiterDown):
                 await opened.spend("key", 5, 60)
 
 
-async def test_a_server_that_hangs_costs_three_callers_a_quarter_second_and_the_next_ones_nothing(
+async def test_a_server_that_hangs_costs_three_callers_their_patience_and_the_next_ones_nothing(
     redis_server, tmp_path
 ):
-    async with limiter(redis_server.url, tmp_path, "patience_seconds=0.25") as opened:
+    async with limiter(redis_server.url, tmp_path, "patience_seconds=0.4") as opened:
         await opened.spend("key", 5, 86_400)
         redis_server.hang()
         waited = []
@@ -82,10 +82,10 @@ async def test_a_server_that_hangs_costs_three_callers_a_quarter_second_and_the_
             with pytest.raises(LimiterDown):
                 await opened.spend("key", 5, 86_400)
             waited.append(time.monotonic() - started)
-        assert max(waited) < 1
-        assert sum(wait > 0.1 for wait in waited) <= 4
+        assert max(waited) < 4
+        assert sum(wait > 0.3 for wait in waited) <= 4
         redis_server.go_on()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while not await passes(opened):
                 await asyncio.sleep(0.05)
 
