@@ -41,6 +41,8 @@ from service_core.plugin import (
 )
 
 _NAME: Final = "Touchpoint"
+_LONGEST_ID: Final = 1023
+"""Of a credential, in bytes, by the standard."""
 _PATIENCE: Final = int(CHALLENGE_LIFETIME.total_seconds() * 1000)
 
 _Asked = ParamSpec("_Asked")
@@ -90,6 +92,8 @@ def read_made(party: RelyingParty, challenge: str, attested: Attested) -> NewKey
         expected_origin=party.origin,
         require_user_verification=True,
     )
+    if len(made.credential_id) > _LONGEST_ID:
+        raise NotProved("the credential id is too long")
     # A key that cannot be read would be found out by its first use alone.
     decoded_public_key_to_cryptography(decode_credential_public_key(made.credential_public_key))
     ways = frozenset(way.value for way in _transports(attested.transports))

@@ -72,6 +72,12 @@ async def test_a_key_that_cannot_be_read_is_not_kept():
         await made_by(device)
 
 
+async def test_an_id_longer_than_the_standard_has_it_is_not_kept():
+    assert len((await made_by(Authenticator(credential_id=bytes(1023)))).credential_id) == 1023
+    with pytest.raises(NotProved):
+        await made_by(Authenticator(credential_id=bytes(1024)))
+
+
 @given(some.one_of(some.binary(), some.recursive(some.none() | some.binary(), some.lists).map(cbor2.dumps)))
 async def test_whatever_is_sent_proves_nothing(sent):
     client_data = decoded(Authenticator()._client_data("create", {"challenge": CHALLENGE}))
