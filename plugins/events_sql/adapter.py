@@ -16,6 +16,7 @@ from plugins.events_sql.journey import journey
 from plugins.events_sql.paths import paths
 from plugins.events_sql.people import people
 from plugins.events_sql.settings import ClickHouseSettings, DuckSettings, PostgresSettings, SqlSettings
+from plugins.events_sql.usual import prepare
 from service_core.plugin import (
     MOST_OF_A_PERSON,
     Aggregate,
@@ -73,6 +74,7 @@ class SqlEvents:
     async def start(self) -> None:
         """Reach the engine and create what is missing."""
         await self._engine.open()
+        self._engine.prepare(prepare)
 
     async def aclose(self) -> None:
         """Finish the running batch and let go of the engine."""

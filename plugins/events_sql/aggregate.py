@@ -9,23 +9,33 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.lean import Grouped, Together
 from plugins.events_sql.parts import BUCKET, Part, in_seconds, keys
 from plugins.events_sql.prepared import Derived
 from plugins.events_sql.presence import told_by_sessions
-from plugins.events_sql.statements import built
+from plugins.events_sql.statements import Built, built
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
 
 
 def aggregate(plan: Aggregate, reader: Reader) -> Grid:
     """Evaluate a plan."""
-    leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
-    found = reader.rows(built(_page, plan, leaves, plan.limit, plan.offset))
+    leaves = _leaves(plan)
+    found = reader.rows(statement(plan))
     if not keys(plan):
         return _answer(plan, leaves, found, shown=len(found[plan.offset :][: plan.limit]))
     if not found and plan.offset:
         first = reader.rows(built(_page, plan, leaves, 1, 0))
         return _answer(plan, leaves, first, shown=0)
     return _answer(plan, leaves, found, shown=len(found))
+
+
+def statement(plan: Aggregate) -> Built:
+    """What a plan asks of the engine."""
+    return built(_page, plan, _leaves(plan), plan.limit, plan.offset)
+
+
+def _leaves(plan: Aggregate) -> tuple[Leaf, ...]:
+    return tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
 
 
 def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
@@ -37,13 +47,12 @@ def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
 
     order = sorted(range(len(leaves)), key=scan_of)
     parts = [Part(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]
-    kinds = {str(c.key): c.type for c in parts[0].selected_columns}
     if len(parts) == 1:
-        return Derived(parts[0], "grid", kinds)
-    together = Derived(sa.union_all(*parts), "parts", kinds)
-    group = [together.c[key] for key in keys(plan)]
+        return Derived(parts[0], "grid", parts[0].kinds)
+    together, names = Derived(Together(parts), "parts", parts[0].kinds), keys(plan)
     sums = [_summed(together.c[f"m{i}"], leaf).label(f"m{i}") for i, leaf in enumerate(leaves)]
-    return Derived(sa.select(*group, *sums).group_by(*group), "grid", kinds)
+    summed = Grouped([*(together.c[key].label(key) for key in names), *sums], together, (), len(names))
+    return Derived(summed, "grid", summed.kinds)
 
 
 def _summed(column: Expression, leaf: Leaf) -> Expression:

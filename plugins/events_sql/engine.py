@@ -187,6 +187,10 @@ class Engine:
         """
         await asyncio.wrap_future(self._writer.submit(self._backend.open))
 
+    def prepare(self, work: Callable[..., None]) -> None:
+        """Do something once for the dialect where nobody waits for it."""
+        self._streams.submit(work, type(self._backend.dialect))
+
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Run a question in the pool.
 

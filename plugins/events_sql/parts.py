@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.credits import CreditRows
+from plugins.events_sql.lean import Grouped
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.presence import PresentRows, told_by_sessions
 from plugins.events_sql.relations import Rows, rows_of
@@ -38,7 +39,7 @@ class Part:
     leaves: Sequence[Leaf]
     own: Sequence[int]
 
-    def statement(self) -> sa.Select[Any]:
+    def statement(self) -> Grouped:
         """Every group that a leaf met, with the values of all leaves."""
         if self._windows and self.plan.buckets:
             return self._in_windows()
@@ -105,11 +106,10 @@ class Part:
             where.append(sa.or_(*self._met.values()))
         return [*self._rows.where, *where]
 
-    def _grouped(self, group: list[Any], values: list[Expression]) -> sa.Select[Any]:
+    def _grouped(self, group: list[Any], values: list[Expression]) -> Grouped:
         where = self._where()
         columns = [value.label(f"m{i}") for i, value in enumerate(values)]
-        statement = sa.select(*group, *columns).select_from(self._rows.source).where(*where)
-        return statement.group_by(*_positions(group))
+        return Grouped([*group, *columns], self._rows.source, where, len(group))
 
     def _counted(self, i: int) -> Expression:
         """A leaf over the rows of its group that meet its conditions."""
@@ -122,17 +122,17 @@ class Part:
             counted = sa.func.sum(_number(self._rows.column(leaf.column)))
         return shown(counted if met is None else counted.filter(met), leaf)
 
-    def _in_windows(self) -> sa.Select[Any]:
+    def _in_windows(self) -> Grouped:
         """A trailing measure: each row counts in every bucket that looks back as far as it."""
         found, look = self._by_day(), self._looks()
         values = [
             _over_window(leaf, found.c[f"v{i}"]) if i in self.own else _NOTHING
             for i, leaf in enumerate(self.leaves)
         ]
-        group = [look.c.b.label(BUCKET), *(found.c[key] for key in keys(self.plan)[1:])]
+        group = [look.c.b.label(BUCKET), *(found.c[key].label(key) for key in keys(self.plan)[1:])]
         columns = [value.label(f"m{i}") for i, value in enumerate(values)]
         joined = found.join(look, sa.and_(found.c.day >= look.c.first, found.c.day <= look.c.last))
-        return sa.select(*group, *columns).select_from(joined).group_by(*_positions(group))
+        return Grouped([*group, *columns], joined, (), len(group))
 
     def _by_day(self) -> sa.Subquery:
         """What every row gives to the leaves, by local day; each different key once."""
@@ -168,11 +168,6 @@ class Part:
         place = sa.select(fn.Each(places).label("place")).subquery("places").c.place
         columns = (fn.At(sa.literal(each, integers), place).label(name) for name, each in listed.items())
         return sa.select(*columns).subquery("windows")
-
-
-def _positions(group: Sequence[object]) -> list[Expression]:
-    """Grouping by place, so that a long expression is not compiled twice."""
-    return [sa.literal_column(str(n + 1)) for n in range(len(group))]
 
 
 def _number(column: Expression) -> Expression:

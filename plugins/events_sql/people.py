@@ -49,6 +49,9 @@ def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
 
 def gather(plan: PeoplePage, reader: Reader) -> None:
     """Keep everyone who is asked for as a table of the question."""
+    if plan.person is not None:
+        own = (IDS.c.workspace_id == plan.scan.workspace_id, IDS.c.id == plan.person)
+        keep_theirs(plan.scan.workspace_id, sa.select(IDS.c.no).where(*own), reader)
     reader.keep("crowd", built(_crowd, plan))
 
 
@@ -70,6 +73,8 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     """Everyone who is asked for, with what sorts them."""
     rows = EventRows(plan.scan, plan.scan.span)
     met = [rows.met(predicate) for predicate in plan.scan.filters]
+    if plan.person is not None:
+        met.append(of(THEIRS, rows.table.c.visitor_no))
     number = rows.person_no()
     prefix = sa.literal((plan.search or "").lower())
     told = [

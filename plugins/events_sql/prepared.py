@@ -89,7 +89,7 @@ class Derived(sa.FromClause):
         ("name", InternalTraversal.dp_string),
     ]
 
-    def __init__(self, found: sa.SelectBase, name: str, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, found: sa.ClauseElement, name: str, kinds: Mapping[str, Kind]) -> None:
         self.found, self.name, self._kinds = found, name, kinds
 
     @property

@@ -6,6 +6,7 @@ A source joins a table only when a column of it is asked for. Columns are those 
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -230,22 +231,24 @@ def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) ->
             raise ValueError(f"an event store has no {relation} for this plan")
 
 
+_COMBINATIONS: Final = 512
 _NEEDED: Final = (
     *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
     *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
 )
 
 
-def _columns(used: frozenset[str]) -> list[Any]:
+@lru_cache(_COMBINATIONS)
+def _columns(used: frozenset[str]) -> tuple[str, ...]:
     """The columns of an event a part needs: some always, the others when a plan asks for them."""
     asked = {"event_data" if name.startswith(DATA) else name for name in used}
-    return [c for c in EVENTS.columns if c.name in _NEEDED or c.name in asked]
+    return tuple(c.name for c in EVENTS.columns if c.name in _NEEDED or c.name in asked)
 
 
 def conversions(scan: Scan, span: Span, used: frozenset[str]) -> sa.FromClause:
     """Events that convert, one per name and order within 7 days; repeats are sought that far back."""
     looked = Span(max(span.start, _DAWN + REPEAT) - REPEAT, span.end)
-    shape = (scan.conversions.any_revenue, *(c.name for c in _columns(used)))
+    shape = (scan.conversions.any_revenue, *_columns(used))
     return source(_conversions, *shape).under("conversions", **told(scan, looked))
 
 
@@ -279,7 +282,7 @@ def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
 def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
     kind = charge_or_refund(EVENTS.c)
     moved = (
-        sa.select(*_columns(frozenset()), kind.label("kind"))
+        sa.select(*(EVENTS.c[name] for name in _columns(frozenset())), kind.label("kind"))
         .where(EVENTS.c.workspace_id == WORKSPACE, EVENTS.c.revenue.is_not(None))
         .where(*_looked_at(order_refunds=order_refunds, whole=whole))
         .subquery()
@@ -298,7 +301,7 @@ def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
     booked = sa.func.coalesce(order_at, counted.c.timestamp) if order_refunds else counted.c.timestamp
     listed = sa.select(counted, booked.label("booked")).subquery()
     facts = sa.select(
-        *(listed.c[c.name] for c in _columns(frozenset()) if c.name != "source"),
+        *(listed.c[name] for name in _columns(frozenset()) if name != "source"),
         listed.c.kind,
         listed.c.booked,
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),

@@ -1,6 +1,8 @@
 """A seeded history of any size, written by SQL: sessions of five events over a year, ten workspaces."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from plugins.events_sql.adapter import SqlEvents
@@ -14,6 +16,7 @@ WORKSPACE = str(UUID(int=1))
 
 PER_SESSION = 5
 YEAR_SECONDS = 365 * 86_400
+_NONE: Final[Mapping[str, str]] = {}
 
 _SESSION = f"""
 SELECT s, s % 10 < 3 AS is_large, (hash(s, 1) % 1000)::BIGINT AS luck, hash(s, 4) % ({YEAR_SECONDS} - 600) AS second,
@@ -88,7 +91,8 @@ SELECT {columns} FROM (
 _NUMBER = """
 CREATE OR REPLACE TEMP TABLE found AS
   SELECT DISTINCT workspace_id, 'v:' || visitor_id AS id FROM history
-  UNION SELECT DISTINCT workspace_id, 'u:' || strong_id FROM history WHERE strong_id IS NOT NULL;
+  UNION SELECT DISTINCT workspace_id, 'u:' || strong_id FROM history WHERE strong_id IS NOT NULL
+  UNION SELECT DISTINCT workspace_id, 'v:' || distinct_id FROM history WHERE distinct_id IS NOT NULL;
 INSERT INTO ids SELECT workspace_id, id, nextval('id_no') FROM found ANTI JOIN ids USING (workspace_id, id);
 INSERT INTO events BY NAME
   SELECT h.*, v.no AS visitor_no, u.no AS strong_no, h.seq // 5 + 1 AS session_no FROM history h
@@ -97,27 +101,36 @@ INSERT INTO events BY NAME
 """
 
 
-async def build(store: SqlEvents, rows: int, end: datetime) -> None:
-    """Write a history that ends at an instant, with its caches, sorted as `maintain` leaves it."""
-    await store._engine.write(lambda writer: _write(writer, rows, end))
+async def build(
+    store: SqlEvents, rows: int, end: datetime, session: str = _SESSION, columns: Mapping[str, str] = _NONE
+) -> None:
+    """Write a history that ends at an instant, with its caches, sorted as `maintain` leaves it.
+
+    Args:
+        store: an empty one.
+        rows: number of events.
+        end: when the last of them happens.
+        session: what tells a session apart, in SQL.
+        columns: what columns of an event hold, where it is not the usual.
+    """
+    await store._engine.write(lambda writer: _write(writer, rows, end, session, {**_COLUMNS, **columns}))
     await store.rebuild()
     months = "INSERT INTO backlog SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
     await store._engine.write(lambda writer: writer.text(months))
     await store._engine.write(lambda writer: upkeep.maintain(writer, enough=1))
 
 
-def _write(writer: Reader, rows: int, end: datetime) -> None:
+def _write(writer: Reader, rows: int, end: datetime, session: str, told: Mapping[str, str]) -> None:
     sessions, size = rows // PER_SESSION, 200_000
     columns = [
-        f"CAST({_COLUMNS.get(c.name, 'NULL')} AS {c.type.compile(dialect=DuckDialect())}) AS {c.name}"
+        f"CAST({told.get(c.name, 'NULL')} AS {c.type.compile(dialect=DuckDialect())}) AS {c.name}"
         for c in EVENTS.columns
         if not c.name.endswith("_no")
     ]
-    session = _SESSION.format(sessions=sessions, visitors=rows // 30)
     for first in range(0, sessions, size):
         text = _HISTORY.format(
             columns=", ".join(columns),
-            session=session,
+            session=session.format(sessions=sessions, visitors=rows // 30),
             per=PER_SESSION,
             end=f"{end:%Y-%m-%d}",
             year=YEAR_SECONDS,

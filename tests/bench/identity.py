@@ -1,0 +1,223 @@
+"""Questions about persons where a million of them are linked, and what linking them costs.
+
+    python -m tests.bench.identity --folder /tmp/bench
+
+Two workspaces hold the same six million events. In one each of 1.1 million visitors is linked to one
+of a million users, a fifth of them by a further id too; in the other nobody is known, so every visitor
+is a person. Questions are asked of the store in both, and of the engine in the best SQL found by hand.
+Batches and revocations are written into a copy of the file.
+"""
+
+import argparse
+import asyncio
+import shutil
+import time
+from collections.abc import Awaitable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+from uuid import UUID
+
+from rich.console import Console
+from rich.table import Table
+
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.duckdb.backend import DuckDb
+from plugins.events_sql.settings import DuckSettings
+from service_core.plugin import Event, JourneyPlan, PeoplePage, Scan, Span
+from service_core.testing.story import Story
+from tests.bench.history import YEAR_SECONDS, build
+from tests.bench.reads import END, WORKSPACE, questions, scan
+
+PERSONS: Final = 1_000_000
+VISITORS: Final = 1_100_000
+SESSIONS: Final = 1_200_000
+"""In each workspace; of five events each."""
+
+UNLINKED: Final = UUID(int=2)
+ASKED: Final = (
+    "persons",
+    "funnel of 3 steps",
+    "weekly retention",
+    "last non-direct touch",
+    "page of persons",
+)
+BATCH: Final = 2_000
+EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_SESSION: Final = f"""
+SELECT s, (hash(s % {SESSIONS}, 1) % 1000)::BIGINT AS luck, hash(s % {SESSIONS}, 4) % ({YEAR_SECONDS} - 600) AS second,
+  1 + s // {SESSIONS} AS w, (s % {SESSIONS}) % {VISITORS} AS v
+FROM range({{sessions}}) r(s)
+"""
+_COLUMNS: Final = {
+    "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase' WHEN k = 3 AND luck < 200 THEN 'add_to_cart'"
+    " WHEN k = 1 THEN '$identify' ELSE 'page_view' END",
+    "visitor_id": "'visitor-' || v",
+    "session_id": "'session-' || s",
+    "strong_id": f"CASE WHEN k = 1 AND w = 1 THEN 'user-' || v % {PERSONS} END",
+    "distinct_id": "CASE WHEN k = 1 AND w = 1 AND v % 5 = 0 THEN 'device-' || v END",
+}
+
+
+async def built(path: Path) -> None:
+    """Write both workspaces."""
+    store = opened(path)
+    await store.start()
+    await build(store, 2 * SESSIONS * 5, END, _SESSION, _COLUMNS)
+    await store.aclose()
+
+
+def opened(path: Path | None) -> SqlEvents:
+    """The store on a file, or an empty one."""
+    return SqlEvents(
+        DuckDb(DuckSettings(url="duckdb://", path=path, threads=2, memory_limit="8GB", timeout_seconds=600))
+    )
+
+
+async def timed(work: Awaitable[Any]) -> float:
+    """Milliseconds until something that has not begun is done."""
+    started = time.perf_counter()
+    await work
+    return (time.perf_counter() - started) * 1000
+
+
+async def asked(store: SqlEvents, rounds: int, console: Console) -> None:
+    """Questions over all persons, linked and not, and by hand."""
+    hand = store.backend.session().cursor  # type: ignore[attr-defined]
+    table = Table("question", "days", "linked ms", "by hand", "ratio", "unlinked", "ratio")
+    for days in (30, 365):
+        linked, unlinked = scan(days), replace(scan(days), workspace_id=UNLINKED)
+        for question in questions(days):
+            if question.name not in ASKED:
+                continue
+            mine, theirs, off = [], [], []
+            for _ in range(rounds):
+                mine.append(await timed(question.ask(store, linked)))
+                started = time.perf_counter()
+                hand.execute(question.hand).fetchall()
+                theirs.append((time.perf_counter() - started) * 1000)
+                off.append(await timed(question.ask(store, unlinked)))
+            a, b, c = median(mine), median(theirs), median(off)
+            values = (f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}", f"{c:.0f}", f"{a / c:.2f}")
+            table.add_row(question.name, str(days), *values)
+    console.print(table)
+
+
+async def one_person(store: SqlEvents, of: Scan, any_id: str) -> None:
+    """Everything `/users/{userId}` asks."""
+    person = await store.resolve(of.workspace_id, any_id)
+    assert person is not None
+    ever = replace(of, span=Span(EVER, of.span.end))
+    pages = (PeoplePage(span, limit=1, offset=0, sort="last_seen", person=person) for span in (of, ever))
+    await asyncio.gather(
+        *map(store.people, pages),
+        store.profile(of.workspace_id, person),
+        store.touches(ever, person, limit=1),
+        store.journey(JourneyPlan(of, person, timedelta(days=30), 200)),
+    )
+
+
+async def persons(store: SqlEvents, rounds: int, console: Console) -> None:
+    """One person, where a million are linked and where nobody is."""
+    hand = store.backend.session().cursor  # type: ignore[attr-defined]
+    linked, unlinked = scan(90), replace(scan(90), workspace_id=UNLINKED)
+    mine, theirs, off = [], [], []
+    for number in range(1000, 1000 + rounds):
+        mine.append(await timed(one_person(store, linked, f"user-{number}")))
+        started = time.perf_counter()
+        hand.execute(_THEIR_EVENTS, [WORKSPACE, f"u:user-{number}"]).fetchall()
+        theirs.append((time.perf_counter() - started) * 1000)
+        off.append(await timed(one_person(store, unlinked, f"visitor-{number}")))
+    a, b, c = median(mine), median(theirs), median(off)
+    console.print(
+        f"/users/{{userId}}: {a:.0f} ms, its events by hand {b:.0f} ms; unlinked {c:.0f} ms, {a / c:.2f}"
+    )
+
+
+_THEIR_EVENTS: Final = """
+SELECT * FROM events WHERE workspace_id = $1 AND visitor_no IN (
+  SELECT visitor_no FROM owners WHERE strong_no = (SELECT no FROM ids WHERE workspace_id = $1 AND id = $2))
+ORDER BY timestamp
+"""
+
+
+def batch(kind: str, number: int, workspace: UUID) -> list[Event]:
+    """A batch of some kind."""
+    story = Story(workspace)
+    story._next = (number + 1) << 50
+    for i in range(BATCH):
+        at, new = END + timedelta(minutes=number, milliseconds=i), f"new-{number}-{i}"
+        match kind:
+            case "views of known visitors":
+                story.happens("page_view", at=at, visitor=f"visitor-{number * BATCH + i}", session=new)
+            case "known visitors say who they are again":
+                n = number * BATCH + i
+                user = f"user-{n % PERSONS}"
+                story.happens("$identify", at=at, visitor=f"visitor-{n}", session=new, strong_id=user)
+            case "new visitors":
+                story.happens("page_view", at=at, visitor=new, session=new)
+            case "new visitors are linked":
+                story.happens("$identify", at=at, visitor=new, session=new, strong_id=f"user-{i * 7}")
+            case _:
+                user = f"user-{(number * BATCH + i + 5) % PERSONS}"
+                story.happens("$identify", at=at, visitor=f"visitor-{i}", session=new, strong_id=user)
+    return story.events
+
+
+KINDS: Final = (
+    "views of known visitors",
+    "known visitors say who they are again",
+    "new visitors",
+    "new visitors are linked",
+    "known visitors become somebody else",
+)
+
+
+async def linking(path: Path, rounds: int, console: Console) -> None:
+    """Batches and revocations, beside a million persons and in an empty store."""
+    stores = [opened(path), opened(None)]
+    for store in stores:
+        await store.start()
+    table = Table(f"batch of {BATCH:,}", "a million persons ms", "an empty store", "ratio")
+    for place, kind in enumerate(KINDS):
+        took: list[list[float]] = [[], []]
+        for number in range(rounds):
+            events = batch(kind, place * rounds + number, UUID(WORKSPACE))
+            for store, times in zip(stores, took, strict=True):
+                times.append(await timed(store.append(events)))
+        a, b = map(median, took)
+        table.add_row(kind, f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}")
+    links = [f"e{5 * number + 1}" for number in range(0, 1000 * rounds, 1000)]
+    revoked = [await timed(stores[0].revoke_link(UUID(WORKSPACE), one)) for one in links]
+    console.print(table, f"revoking a link: {median(revoked):.0f} ms")
+    for store in stores:
+        await store.aclose()
+
+
+async def main(folder: Path, rounds: int) -> None:
+    """Build what is missing, and compare."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "identity.db"
+    if not path.exists():
+        await built(path)
+    console = Console(width=120)
+    store = opened(path)
+    await store.start()
+    await asked(store, rounds, console)
+    await persons(store, rounds, console)
+    await store.aclose()
+    copy = path.with_suffix(".copy")
+    await asyncio.to_thread(shutil.copy, path, copy)
+    await linking(copy, rounds, console)
+    copy.unlink()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("bench"))
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    asyncio.run(main(given.folder, given.rounds))

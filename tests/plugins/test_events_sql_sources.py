@@ -1,0 +1,92 @@
+"""Sources of rows: compiled once per shape and engine, told everything else as values."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect
+from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
+from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect
+from plugins.events_sql.prepared import WORKSPACE, source, told
+from plugins.events_sql.relations import conversions
+from plugins.events_sql.statements import Statements
+from plugins.events_sql.tables import EVENTS
+from service_core.plugin import ConversionSet, Scan, Span
+
+DIALECTS = [DuckDialect, PostgresDialect, ClickHouseDialect]
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def scan(start: datetime = START, *names: str) -> Scan:
+    span = Span(start, start + timedelta(days=30))
+    return Scan(uuid4(), span, "USD", "UTC", ConversionSet(frozenset(names or ("purchase",))))
+
+
+def rendered(of: Scan, dialect: Any) -> tuple[str, Any]:
+    found = conversions(of, of.span, frozenset())
+    return Statements(dialect()).render(sa.select(sa.func.count()).select_from(found))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_questions_that_differ_in_values_alone_have_one_text(dialect: Any) -> None:
+    one, other = scan(), scan(START + timedelta(days=9), "signup", "purchase", "it's")
+    (text, values), (other_text, other_values) = rendered(one, dialect), rendered(other, dialect)
+
+    assert text == other_text
+    assert values != other_values
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_values_never_stand_in_the_text(dialect: Any) -> None:
+    of = scan(START, "it's '; DROP TABLE events")
+    text, values = rendered(of, dialect)
+
+    assert "DROP" not in text
+    assert str(of.workspace_id) not in text
+    given = list(values.values() if isinstance(values, dict) else values)
+    assert ["it's '; DROP TABLE events"] in given
+    assert of.workspace_id in given or of.workspace_id.hex in map(str, given)
+
+
+def _own() -> sa.Select[Any]:
+    return sa.select(EVENTS.c.seq).where(EVENTS.c.workspace_id == WORKSPACE)
+
+
+def _of_another() -> sa.Select[Any]:
+    inner = source(_own).under("inner_one")
+    return sa.select(inner.c.seq)
+
+
+def test_a_source_is_built_once() -> None:
+    assert source(_own) is source(_own)
+
+
+def test_a_source_inside_another_hears_what_that_one_is_told() -> None:
+    workspace = UUID(int=7)
+    outer = source(_of_another).under("outer_one", workspace=workspace)
+    text, values = Statements(DuckDialect()).render(sa.select(outer.c.seq))
+
+    assert text.count("$1") == 1
+    assert list(values) == [workspace]
+
+
+def test_a_source_that_is_not_told_all_is_refused() -> None:
+    with pytest.raises(sa.exc.InvalidRequestError):
+        Statements(DuckDialect()).render(sa.select(source(_own).under("untold").c.seq))
+
+
+def test_two_uses_of_a_source_in_one_statement_keep_their_values_apart() -> None:
+    one, other = (source(_own).under(f"n{n}", workspace=UUID(int=n)) for n in (1, 2))
+    _, values = Statements(DuckDialect()).render(sa.select(one.c.seq).join(other, one.c.seq == other.c.seq))
+
+    assert list(values) == [UUID(int=1), UUID(int=2)]
+
+
+def test_names_that_convert_are_one_value_however_many() -> None:
+    of = scan(START, *(f"name{n}" for n in range(40)))
+
+    assert told(of)["names"] == sorted(of.conversions.names)
+    assert len(rendered(of, DuckDialect)[1]) == len(rendered(scan(), DuckDialect)[1])
