@@ -11,6 +11,7 @@ from service_core.access.keys import mint_key
 from service_core.access.members.invite import invite
 from service_core.access.members.model import Account, Member
 from service_core.access.model import Grant
+from service_core.access.passkeys.model import Passkey
 from service_core.access.roles import Role
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
@@ -46,6 +47,10 @@ def batched(values, size):
     return list(zip(*[rest] * size, strict=True))
 
 
+def passkey_of(account, name):
+    return Passkey(new_id(), account.id, name, new_id().bytes, b"key", 0, frozenset(), system_clock())
+
+
 @pytest.mark.timeout(400)
 async def test_names_of_strangers_stay_text_on_every_page(house):
     store, workspace = house.store, house.founded.workspace
@@ -58,7 +63,9 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
             new_id(), account.id, "x", payload, workspace.id, frozenset([Scope.READ]), system_clock()
         )
         await let_in(store, grant, system_clock())
+        await store.add_passkey(passkey_of(house.ann, payload), len(PAYLOADS))
     async with house.watched() as look:
+        await look(f"{house.app}/account", PAYLOADS)
         for section in ("keys", "members", "connections"):
             await look(f"{house.settings}/{section}", PAYLOADS)
         for some in batched(PAYLOADS, 4):
@@ -74,12 +81,16 @@ async def test_names_of_strangers_stay_text_on_every_page(house):
         await look(f"{house.settings}/audit", proposed)
         await look(f"{house.app}/workspaces", [some[0]])
     await store.save_workspace(workspace)
+    for passkey in await store.passkeys(house.ann.id):
+        await store.remove_passkey(house.ann.id, passkey.id)
     assert len(PAYLOADS) >= 100
 
 
 async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
     await house.store.save_workspace(replace(house.founded.workspace, name=LONG_NAMES[0]))
     await house.proposed(*LONG_NAMES)
+    passkey = passkey_of(house.ann, LONG_NAMES[0])
+    await house.store.add_passkey(passkey, 20)
     for name in LONG_NAMES:
         await mint_key(house.store, house.founded.workspace, system_clock(), name=name)
     texts = dict.fromkeys(("requester", "name", "reason", "client_name"), LONG_NAMES[0])
@@ -95,6 +106,7 @@ async def test_no_page_scrolls_sideways_on_a_phone_whatever_its_names(house):
             await page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
             assert await page.evaluate("document.documentElement.scrollWidth") <= 390, address
     await house.store.save_workspace(house.founded.workspace)
+    await house.store.remove_passkey(house.ann.id, passkey.id)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
