@@ -15,6 +15,10 @@ SMALL: Final = {"max_threads": 1, "compile_expressions": 0, "compile_aggregate_e
 """Worlds of sixty events are not worth a second thread, nor machine code."""
 
 
+PATIENCE: Final = 120
+"""Seconds a question may take: what is tested is its answer, on a machine that may be busy."""
+
+
 def needed() -> None:
     """Skip a test where the engine is not installed."""
     if find_spec("chdb") is None:
@@ -35,5 +39,10 @@ def in_process(folder: Path, **options: str) -> Connect:
 
 def opened_in_process(folder: Path) -> SqlEvents:
     """A store on an engine of its own; the test is skipped where there is none."""
+    return SqlEvents(ClickHouse(settings(), in_process(folder)))
+
+
+def settings(**told: Any) -> ClickHouseSettings:
+    """Settings of a store that is reached in this process."""
     named = {"url": "clickhouse://here/default", "host": "here", "path": "default"}
-    return SqlEvents(ClickHouse(ClickHouseSettings.model_validate(named), in_process(folder)))
+    return ClickHouseSettings.model_validate({**named, "timeout_seconds": PATIENCE, **told})

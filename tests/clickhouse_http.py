@@ -18,7 +18,7 @@ from threading import Lock, Thread
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.clickhouse import SMALL, needed
+from tests.clickhouse import PATIENCE, SMALL, needed
 
 USER, PASSWORD, DATABASE = "ada", "s3cret/of:her@own", "shop"
 URL: Final = f"clickhouse://{USER}:s3cret%2Fof%3Aher%40own@127.0.0.1"
@@ -120,7 +120,7 @@ class Facade(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """What a configuration says."""
-        return f"{URL}:{self.server_port}/{DATABASE}"
+        return f"{URL}:{self.server_port}/{DATABASE}?timeout_seconds={PATIENCE}"
 
     def session(self, name: str) -> Session:
         """The session of a name."""

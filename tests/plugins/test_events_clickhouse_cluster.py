@@ -14,14 +14,13 @@ import pytest
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.dialects.clickhouse import layout, writing
 from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
-from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.tables import EVENTS
 from service_core.testing import plans
 from service_core.testing.event_store.agreement import agree, cells, counted
 from service_core.testing.event_store.kit import Kit, Store
 from service_core.testing.event_store.standard import Standard
 from service_core.testing.generated import world
-from tests.clickhouse import in_process
+from tests.clickhouse import in_process, settings
 
 pytestmark = pytest.mark.clickhouse
 
@@ -53,8 +52,7 @@ class Unreplicated:
 
 
 def opened(connect: Callable[[], Any]) -> SqlEvents:
-    named = {"url": "clickhouse://here/default", "host": "here", "path": "default", "cluster": "shop"}
-    return SqlEvents(ClickHouse(ClickHouseSettings.model_validate(named), lambda: Unreplicated(connect())))
+    return SqlEvents(ClickHouse(settings(cluster="shop"), lambda: Unreplicated(connect())))
 
 
 @pytest.fixture(scope="module")

@@ -143,7 +143,7 @@ async def test_a_session_leaves_no_table_behind(store):
 async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
     story = world(Random(5), 20).story
     with served(folder) as away:
-        store = load().open("events", f"{away.url}?connect_seconds=1", folder=Path())
+        store = load().open("events", f"{away.url}&connect_seconds=1", folder=Path())
         await store.start()
         await store.append(story.events)
     with pytest.raises(StoreUnavailable) as refused:
