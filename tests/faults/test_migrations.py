@@ -20,7 +20,7 @@ from service_core.kernel.ids import digest
 from service_core.testing.intake import NOON
 from tests.faults.conftest import FULL
 
-RELEASED = sorted(script.name[:4] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))[:-1]
+*RELEASED, NEWEST = sorted(script.name[:4] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
 KILLED = """
 import asyncio, os, signal, sys
 from itertools import count
@@ -115,6 +115,11 @@ def shape(connection):
     return {name: [column["name"] for column in inspector.get_columns(name)] for name in sorted(names)}
 
 
+def is_newest(connection):
+    """Whether the schema says that it is that of today."""
+    return connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == NEWEST
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request):
     return "sqlite:///workspace.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
@@ -141,8 +146,10 @@ async def test_an_upgrade_that_is_killed_changes_nothing_and_the_next_one_keeps_
         if ended == 0:
             break  # it came to its end before
         with opened(url, tmp_path) as connection:
-            assert shape(connection) == before
             assert contents(connection, before) == rows
+            if is_newest(connection):
+                break  # the kill came after the commit
+            assert shape(connection) == before
     await looked_through(url, tmp_path)
     with opened(url, tmp_path) as connection:
         assert set(before) <= set(shape(connection))
