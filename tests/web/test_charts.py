@@ -15,7 +15,8 @@ from hosts.web.cards.reports import report_card
 from hosts.web.charts.curve import path
 from hosts.web.charts.days import bucket_at, size_of, span
 from hosts.web.charts.numbers import Unit
-from hosts.web.charts.plot import Bucket, Series, plot
+from hosts.web.charts.picture import Bucket, Series
+from hosts.web.charts.plot import plot
 from hosts.web.charts.scale import scale_of
 from hosts.web.charts.shares import gauge, ring, rows
 

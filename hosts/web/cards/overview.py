@@ -5,7 +5,8 @@ from typing import Final
 from hosts.web.cards.card import Answer, Card, Number, Setting, Table, instant
 from hosts.web.cards.reports import LATE
 from hosts.web.charts.days import bucket_at
-from hosts.web.charts.plot import Series, plot
+from hosts.web.charts.picture import Series
+from hosts.web.charts.plot import plot
 
 _DRAWN: Final = (("visitors", "Visitors"), ("pageviews", "Page views"))
 _COUNTED: Final = (*_DRAWN, ("sessions", "Sessions"), ("custom_events", "Custom events"))

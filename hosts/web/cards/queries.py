@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from hosts.web.cards.card import Answer, Card, Number, Setting, Table, instant, message, name_of
 from hosts.web.charts.days import bucket_at
-from hosts.web.charts.plot import Bucket, Series, plot
+from hosts.web.charts.picture import Bucket, Series
+from hosts.web.charts.plot import plot
 from hosts.web.charts.shares import Row, rows
 from service_core.kernel.instants import wire
 from service_core.kernel.ranges import Span, Unit

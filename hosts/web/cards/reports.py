@@ -7,7 +7,8 @@ from typing import Any, Final, cast
 from hosts.web.cards.card import Answer, Card, Number, Setting, Shape, Step, Table, instant, message, name_of
 from hosts.web.cards.queries import query_card
 from hosts.web.charts.days import bucket_at, size_of
-from hosts.web.charts.plot import Series, Style, plot
+from hosts.web.charts.picture import Series
+from hosts.web.charts.plot import Style, plot
 from hosts.web.charts.shares import gauge, ring, rows
 
 LATE: Final = "Some events of this range are still on their way: the numbers are a lower bound."

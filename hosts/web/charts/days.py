@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from hosts.web.charts.plot import Bucket
+from hosts.web.charts.picture import Bucket
 
 _SIZES: Final = (
     (timedelta(hours=2), "hour"),

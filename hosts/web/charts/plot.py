@@ -5,12 +5,12 @@ height: lines keep their weight and texts their size on every screen.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
 from hosts.web.charts.curve import Point, path
 from hosts.web.charts.numbers import Unit
+from hosts.web.charts.picture import Bar, Bucket, Mark, Plot, Series, Stop, Tick, Trace
 from hosts.web.charts.scale import Scale, scale_of
 
 Style = Literal["line", "area", "bar"]
@@ -22,90 +22,6 @@ MARKS: Final = 6
 _GAP: Final = 0.28
 _WIDEST: Final = 14.0
 _FIRST_THIRD, _LAST_THIRD = 30.0, 70.0
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """A step of the x axis: in short, in full, and whether it is not over yet or cut off."""
-
-    label: str
-    title: str
-    partial: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A line: its name and a value per bucket; None where nothing was measured."""
-
-    name: str
-    values: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A round value of the y axis."""
-
-    y: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A label of the x axis; a minor one gives way on narrow screens."""
-
-    x: float
-    text: str
-    anchor: str
-    minor: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A line as path data: the run of whole buckets, the run that is not over, the area below, single points."""
-
-    number: int
-    line: str
-    tail: str
-    area: str
-    dots: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of a series."""
-
-    number: int
-    x: float
-    y: float
-    width: float
-    height: float
-    partial: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """What a pointer on a bucket shows."""
-
-    left: float
-    width: float
-    x: float
-    text: str
-    anchor: str
-    dots: tuple[tuple[float, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """A picture of series, ready to be drawn."""
-
-    label: str
-    zero: float
-    ticks: tuple[Tick, ...]
-    marks: tuple[Mark, ...]
-    traces: tuple[Trace, ...]
-    bars: tuple[Bar, ...]
-    stops: tuple[Stop, ...]
-    names: tuple[str, ...]
 
 
 def plot(
