@@ -98,6 +98,13 @@ def worker_and_horse(supervisor):
     return worker, *children_of(worker)
 
 
+def runs(pid):
+    """Whether a process is there and has not ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def horse_alone(_worker, *horses):
     return horses
 
@@ -141,5 +148,10 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, f
             assert (job.status, job.row_count) == (Status.COMPLETED, EVENTS), job.error
             assert (job.completed_at - job.created_at).total_seconds() < PROMISED_SECONDS
             assert factory.rows(job) == wanted
+        worker, *_ = worker_and_horse(supervisor.pid)
+        supervisor.kill()
+        async with asyncio.timeout(60):
+            while runs(worker):  # it ends with its supervisor, however that ended
+                await asyncio.sleep(0.01)
     assert not list(factory.folder.glob("*.part"))
     assert {job.file for job in jobs} <= {path.name for path in factory.folder.iterdir()}
