@@ -7,6 +7,10 @@ from hosts.composition.ports import Ports
 from service_core.access.admission import Admission
 from service_core.access.authenticate import Authenticator
 from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.oauth.addresses import Addresses
+from service_core.access.oauth.consent import Consents
+from service_core.access.oauth.exchange import Exchange
+from service_core.access.oauth.register import Registrar
 from service_core.access.passkeys.ceremonies import Locksmith
 from service_core.access.passkeys.model import relying_party
 from service_core.access.places import Places
@@ -22,6 +26,7 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
     """Type -> the one value of that type."""
     store, clock, web_url = ports.workspace, ports.clock, settings.http.web_url
     workspaces = Workspaces(store)
+    addresses = Addresses(settings.http.public_url)
     doorkeeper = Doorkeeper(store, store, ports.passwords, ports.limits, clock)
     return {
         Places: Places(settings.http.public_url, web_url),
@@ -38,6 +43,10 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
             webauthn=ports.passkeys,
             party=relying_party(web_url),
         ),
+        Addresses: addresses,
+        Consents: Consents(store, store, addresses, clock),
+        Exchange: Exchange(store, store, store, addresses, clock),
+        Registrar: Registrar(store, ports.limits, clock),
         Approvals: Approvals(store, store, workspaces, clock),
         Welcome: Welcome(store, store, workspaces, clock),
         Applications: Applications(

@@ -8,12 +8,14 @@ from quart import Blueprint, Response, request
 
 from hosts.composition.compose import Service
 from hosts.ingest.address import ClientAddress
-from hosts.web.authorization import addresses_of, consents_of, exchange_of, registrar_of
 from hosts.web.forms import body_of, clean_pairs, pairs_of
 from hosts.web.frame import Frame
 from hosts.web.safety import headers
-from service_core.access.networks import network_of
+from service_core.access.oauth.addresses import Addresses
+from service_core.access.oauth.consent import Consents
+from service_core.access.oauth.exchange import Exchange
 from service_core.access.oauth.model import OAuthFault, SentBack
+from service_core.access.oauth.register import Registrar
 from service_core.kernel.errors import Refusal, Unavailable503
 
 Handler = Callable[[], Awaitable[Response]]
@@ -49,7 +51,6 @@ class _Server:
 
     def __init__(self, service: Service, addresses: ClientAddress) -> None:
         self._service = service
-        self._clients = addresses
         self._frame = Frame(service, addresses)
 
     def routes(self) -> Mapping[str, Mapping[str, Handler]]:
@@ -67,11 +68,11 @@ class _Server:
 
     async def protected_resource(self) -> Response:
         """RFC 9728."""
-        return _json(addresses_of(self._service).protected_resource())
+        return _json(self._service.part(Addresses).protected_resource())
 
     async def authorization_server(self) -> Response:
         """RFC 8414."""
-        return _json(addresses_of(self._service).authorization_server())
+        return _json(self._service.part(Addresses).authorization_server())
 
     async def register(self) -> Response:
         """RFC 7591."""
@@ -79,15 +80,14 @@ class _Server:
             metadata = orjson.loads(await body_of(request))
         except ValueError:
             raise OAuthFault("invalid_client_metadata", "The body must be a JSON object") from None
-        peer = request.scope.get("client")
-        network = network_of(self._clients.of(peer and peer[0], request.scope["headers"]))
-        return _json(await registrar_of(self._service).register(metadata, network=network), 201)
+        registrar = self._service.part(Registrar)
+        return _json(await registrar.register(metadata, network=self._frame.network), 201)
 
     async def authorize(self) -> Response:
         """Lead to the consent page; what is wrong with the program itself is shown to the person."""
         query = request.query_string.decode("ascii", "ignore")
         try:
-            await consents_of(self._service).read(clean_pairs(request.args.items(multi=True)))
+            await self._service.part(Consents).read(clean_pairs(request.args.items(multi=True)))
         except SentBack as back:
             return Response("", 302, headers() | {"Location": back.url})
         except OAuthFault as fault:
@@ -100,11 +100,11 @@ class _Server:
 
     async def token(self) -> Response:
         """RFC 6749, section 3.2."""
-        return _json(await exchange_of(self._service).exchange(await pairs_of(request)))
+        return _json(await self._service.part(Exchange).exchange(await pairs_of(request)))
 
     async def revoke(self) -> Response:
         """RFC 7009: 200, whatever was sent."""
-        await exchange_of(self._service).revoke(await pairs_of(request))
+        await self._service.part(Exchange).revoke(await pairs_of(request))
         return _json({})
 
 

@@ -5,13 +5,12 @@ from urllib.parse import parse_qsl, urlencode
 
 from quart import Response, request
 
-from hosts.web.authorization import consents_of
 from hosts.web.forms import clean_pairs
 from hosts.web.frame import Frame, Page
 from hosts.web.wording import scope_lines
 from service_core.access.members.model import Member
 from service_core.access.model import Workspace
-from service_core.access.oauth.consent import Asked
+from service_core.access.oauth.consent import Asked, Consents
 from service_core.access.oauth.model import OAuthFault, SentBack, host_of
 from service_core.access.oauth.redirects import LOOPBACK, source_of
 
@@ -29,7 +28,7 @@ async def answer(frame: Frame) -> Response:
 
 
 async def _with(frame: Frame, query: str, public_id: str, decision: str | None) -> Response:
-    account, consents = frame.account, consents_of(frame.service)
+    account, consents = frame.account, frame.part(Consents)
     sent = clean_pairs(parse_qsl(query, keep_blank_values=True))
     pairs = [pair for pair in sent if pair[0] != "workspace"]
     try:
