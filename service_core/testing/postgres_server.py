@@ -28,7 +28,7 @@ from uuid import uuid4
 
 import pytest
 
-READY_WITHIN_SECONDS: Final = 20.0
+READY_WITHIN_SECONDS: Final = 60.0
 OWNER: Final = "touchpoint"
 HOST_RULES: Final = f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 """The owner gives no password; a role that a test creates has to."""
@@ -64,7 +64,7 @@ class PostgresServer:
 
         Raises:
             OSError: its data cannot be laid out; the message carries its words.
-            TimeoutError: it did not answer in 20 seconds; the message carries its words.
+            TimeoutError: it did not answer in 60 seconds; the message carries its words.
         """
         data = self._folder / "data"
         if not data.exists():

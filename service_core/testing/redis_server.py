@@ -20,7 +20,7 @@ from typing import Final
 
 import pytest
 
-READY_WITHIN_SECONDS: Final = 10.0
+READY_WITHIN_SECONDS: Final = 60.0
 DURABLE: Final = {"appendonly": "yes", "appendfsync": "always", "save": ""}
 """What an acknowledged event needs: every answer comes after its fsync."""
 
@@ -50,7 +50,7 @@ class RedisServer:
         """Start it, and wait until it answers.
 
         Raises:
-            TimeoutError: it did not answer in 10 seconds; its words stand in ``server.log``.
+            TimeoutError: it did not answer in 60 seconds; its words stand in ``server.log``.
         """
         lines = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._folder), **self._options}
         arguments = [part for name, value in lines.items() for part in (f"--{name}", value)]

@@ -96,7 +96,7 @@ async def test_a_worker_stops_a_write_when_the_half_hour_is_over(bare):
     ordered = await bare.order()
     await taken_by_nobody(bare)
     bare.later(minutes=29, seconds=59.99)
-    await asyncio.wait_for(worker(bare, streams=Hanging()).run_next(), 5)
+    await asyncio.wait_for(worker(bare, streams=Hanging()).run_next(), 30)
     assert (await bare.polled(ordered))["error"] == "timed out"
 
 
@@ -196,7 +196,7 @@ async def test_a_worker_that_lost_its_lease_stops_writing(bare):
     job = await latest(bare)
     while not await work.replace_export(job, job.failed(bare.now, "timed out")):
         job = await latest(bare)
-    assert await asyncio.wait_for(running, 5)
+    assert await asyncio.wait_for(running, 30)
     assert (await bare.polled(ordered))["error"] == "timed out"
     assert bare.files == []
 
@@ -213,7 +213,7 @@ async def test_a_lease_is_renewed_while_the_worker_works(bare):
                 yield batch
 
     running = asyncio.create_task(worker(bare, streams=Long(), renew_seconds=0.01).run_next())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         for _ in range(4):
             bare.later(seconds=10)
             while True:
@@ -235,9 +235,9 @@ async def test_a_stop_leaves_the_job_to_the_next_start_at_once(bare):
         hanging, stop = Hanging(), asyncio.Event()
         jobs = bare.service.ports.jobs
         here = asyncio.create_task(jobs.work_here(worker(bare, streams=hanging).run_next, stop))
-        await asyncio.wait_for(hanging.started.wait(), 5)
+        await asyncio.wait_for(hanging.started.wait(), 30)
         stop.set()
-        await asyncio.wait_for(here, 5)
+        await asyncio.wait_for(here, 30)
         assert bare.files == []
     assert await bare.exporter.run_next()
     assert (await bare.polled(ordered))["row_count"] == 5

@@ -22,7 +22,7 @@ def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
         (tmp_path / name).write_text(text)
     (tmp_path / "pytest.ini").write_text(INI)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", tmp_path],
         capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

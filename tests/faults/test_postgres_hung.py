@@ -106,6 +106,6 @@ async def test_while_it_hangs_every_route_is_unknown_in_time_and_afterwards_all_
         assert during["GET /workspace"] == during["POST /links"] == 503
     assert (await one_by_one(office, "GET")).items() <= before.items()
     await office.link()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await is_ready(office):
             await asyncio.sleep(0.05)

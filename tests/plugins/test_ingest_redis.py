@@ -68,7 +68,7 @@ async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once
         await offered(dead, sender, 10)
         in_hand = await dead.take(10)
         assert await alive.take(10) == []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
         assert taken == in_hand
@@ -87,7 +87,7 @@ async def test_a_consumer_that_stops_leaves_no_name_behind_unless_it_has_a_batch
         async with queue(redis_server.url, prefix=prefix) as second:
             assert len(await second.take(10)) == 1
         assert (await names(first), len(taken)) == (2, 2)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while len(await first.take(10)) < 3:
                 await asyncio.sleep(0.02)
         await first.settle([stored(queued) for queued in await first.take(10)], [])
@@ -191,7 +191,7 @@ async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledg
         with pytest.raises(StoreUnavailable):
             await opened.ledger(sender.workspace, NOON, NOON + HOUR)
         redis_server.start()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while (await opened.state()).oldest_received_at is not None:
                 await asyncio.sleep(0.05)
 

@@ -183,7 +183,7 @@ async def test_a_quarantined_event_can_be_replayed_under_its_sequence(tmp_path: 
 
 
 async def test_a_rejection_alone_is_durable_though_no_event_follows(tmp_path: Path) -> None:
-    async with spool(tmp_path) as queue, spool(tmp_path) as reader, asyncio.timeout(10):
+    async with spool(tmp_path) as queue, spool(tmp_path) as reader, asyncio.timeout(30):
         await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.RATE_LIMITED, NOON)
         while not (rows := await reader.ledger(WORKSPACE, NOON - timedelta(hours=1), NOON)):
             await asyncio.sleep(0.01)

@@ -29,7 +29,7 @@ class Bench:
             return job is not None
 
     async def until(self, condition):
-        async with asyncio.timeout(5), self.changed:
+        async with asyncio.timeout(30), self.changed:
             await self.changed.wait_for(condition)
 
 
@@ -40,7 +40,7 @@ def opened(tmp_path):
 
 async def stopped(task, stop):
     stop.set()
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, 30)
 
 
 async def test_what_waits_is_done_at_the_start_and_what_comes_when_woken(opened):
@@ -88,7 +88,7 @@ async def test_as_many_jobs_as_workers_run_side_by_side(opened):
             ended.append(None)
 
     here = asyncio.create_task(opened("inline://?workers=3").work_here(work, stop))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         for _ in range(3):
             await started.acquire()
     assert started.locked()

@@ -61,7 +61,7 @@ class Accounts(Kit):
     ) -> None:
         async with queues() as queue, queues() as reader:
             await queue.reject(sender.workspace, sender.key, Channel.TRACK, Reason.RATE_LIMITED, NOON)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not (rows := await sender.rows(reader)):  # noqa: ASYNC110 - it happens by itself
                     await asyncio.sleep(0.01)
         (row,) = rows

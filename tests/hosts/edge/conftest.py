@@ -47,7 +47,7 @@ class Edge:
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         reader, writer = await asyncio.open_connection(self.host, self.port)
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             head, _, content = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         first, *rest = head.decode("latin-1").split("\r\n")
@@ -62,7 +62,7 @@ class Edge:
 
     async def counts(self, clicks, unique_clicks, link_id=None):
         """Wait until a link has so many clicks: a redirect need not have waited for its own."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while await self.clicks(link_id) != (clicks, unique_clicks):
                 await asyncio.sleep(0.01)
 

@@ -132,7 +132,7 @@ async def test_what_has_begun_is_finished_after_the_signal_to_stop(served, echo)
 
 async def refused(port):
     """Until no new connection is answered any more."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)

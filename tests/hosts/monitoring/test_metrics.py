@@ -26,7 +26,7 @@ def until(condition, seconds=30.0):
 def get(url, headers=None, body=None):
     request = urllib.request.Request(url, body, headers or {})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read().decode()

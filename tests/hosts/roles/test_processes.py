@@ -37,7 +37,7 @@ async def config(tmp_path):
 
 
 def get(address, path):
-    with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
         return json.load(answer)
 
 
@@ -115,21 +115,21 @@ def test_ingest_runs_apart_beside_the_embedded_stores(config):
     with serve(config, "--role", "ingest", "--ingest", "127.0.0.1:0") as process:
         assert process.stdout.readline().startswith("ingest http://127.0.0.1:")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
 
 
 def test_a_second_process_of_the_same_folder_does_not_consume(config):
     config.write_text("")
     with consumer_of(config.parent) as alone, serve(config) as process:
         assert alone
-        assert process.wait(timeout=20) == 2
+        assert process.wait(timeout=60) == 2
         assert "Another process serves" in process.stderr.read()
 
 
 def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config):
     config.write_text('[exports]\njobs = "redis://localhost:1"\n')
     with serve(config, "--role", "worker") as process:
-        assert process.wait(timeout=20) == 2
+        assert process.wait(timeout=60) == 2
         said = process.stderr.read().strip().splitlines()
     assert len(said) == 1
     assert "storage.events names duckdb://, which belongs to one process" in said[0]

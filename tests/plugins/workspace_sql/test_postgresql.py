@@ -126,10 +126,10 @@ async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one
         postgres_server.kill()
         assert await ask() == asked
         with pytest.raises(StoreUnavailable):
-            await asyncio.wait_for(for_ever(ask), 5)
+            await asyncio.wait_for(for_ever(ask), 30)
         assert not (await cache_probe(directory).check()).ok
         postgres_server.start()
         assert await ask() == asked
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not (await cache_probe(directory).check()).ok:
                 await asyncio.sleep(0.01)

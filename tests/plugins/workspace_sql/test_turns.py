@@ -40,7 +40,7 @@ async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_cha
     shop, other = desks
     async with doors[0].begin(shop.who.workspace.id) as unit:
         await unit.owner.set_triggers({"purchase"})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             for name, door in zip(("one", "two"), doors, strict=True):
                 await other.at(door).create(name)
                 await mint_key(door, other.who.workspace, NOW, name="Bot", scopes=[Scope.READ])
