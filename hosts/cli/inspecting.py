@@ -54,10 +54,12 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     Loads the settings and every plugin, asks databases whether they answer, and starts nothing.
     """
     import asyncio
+    import logging
 
     from hosts.caution import cautions
     from hosts.cli.deployment import service_of
 
+    logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
     service = service_of(config)
     asyncio.run(_checked(service.ports.all()))
     settings, registry = service.settings, service.registry

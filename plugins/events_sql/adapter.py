@@ -42,6 +42,7 @@ from service_core.plugin import (
     Scan,
     SessionKey,
     SessionState,
+    StartupError,
     Touch,
 )
 
@@ -52,11 +53,26 @@ _BACKENDS: Final[Mapping[type[SqlSettings], tuple[str, str]]] = {
 }
 """The package of every engine and its class; the driver is loaded with it."""
 
+_EXTRAS: Final[Mapping[str, str]] = {"psycopg": "postgres", "clickhouse_connect": "clickhouse"}
+"""Module of a driver -> the extra that installs it."""
+
 
 def opened(settings: SqlSettings) -> "SqlEvents":
-    """The store that some settings name."""
+    """The store that some settings name.
+
+    Raises:
+        StartupError: its driver is not installed.
+    """
     package, name = _BACKENDS[type(settings)]
-    backend = import_module(f"plugins.events_sql.dialects.{package}.backend")
+    try:
+        backend = import_module(f"plugins.events_sql.dialects.{package}.backend")
+    except ModuleNotFoundError as missing:
+        extra = _EXTRAS.get(missing.name or "")
+        if extra is None:
+            raise
+        raise StartupError(
+            f"{package}:// needs {missing.name}. Install it with `pip install touchpoint[{extra}]`."
+        ) from None
     return SqlEvents(getattr(backend, name)(settings))
 
 
@@ -70,6 +86,14 @@ class SqlEvents:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._engine = Engine(backend)
+
+    async def check(self) -> None:
+        """Look whether the engine answers; changes nothing.
+
+        Raises:
+            StartupError: it does not.
+        """
+        await asyncio.to_thread(self.backend.reach)
 
     async def start(self) -> None:
         """Reach the engine and create what is missing."""

@@ -80,6 +80,13 @@ class Backend(Protocol):
     def faults(self) -> tuple[type[Exception], ...]:
         """Whatever the driver raises."""
 
+    def reach(self) -> None:
+        """Look whether the engine answers; changes nothing.
+
+        Raises:
+            StartupError: it does not.
+        """
+
     def open(self) -> None:
         """Reach the engine and create what is missing.
 

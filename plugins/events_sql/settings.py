@@ -1,10 +1,14 @@
 """Settings in the URL of each engine: ``duckdb:///events.db?threads=2&memory_limit=2GB``."""
 
-from typing import Annotated, Literal, Self
+import re
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from service_core.plugin import AdapterSettings
+
+_REFUSED: Final = re.compile(r"\[Errno -?\d+\] ([^\"')]+)")
+"""What the system said, inside of what a driver wraps around it."""
 
 
 class SqlSettings(AdapterSettings):
@@ -46,6 +50,17 @@ class _ServerSettings(SqlSettings):
     def database(self) -> str:
         """Name of the database."""
         return self.path.name if self.path else ""
+
+    def complaint(self, fault: Exception) -> str:
+        """Why the server cannot be used and what to do, in one sentence each and without its password."""
+        lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+        system = _REFUSED.search(str(fault))
+        reason = (system[1] if system else lines[0] if lines else type(fault).__name__).rstrip(".")
+        port = f":{self.port}" if self.port else ""
+        return (
+            f"The event store on {self.host}{port}, database {self.database}, cannot be used: {reason}. See that "
+            "the server runs, and that host, database, user and password in its URL are right."
+        )
 
 
 class PostgresSettings(_ServerSettings):

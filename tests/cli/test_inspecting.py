@@ -79,6 +79,16 @@ BROKEN = {
         "127.0.0.1:1/shop",
         "See that the server runs",
     ),
+    "an event store that is away": (
+        '[storage]\nevents = "postgresql://ann:sesame@127.0.0.1:1/shop"',
+        "127.0.0.1:1, database shop",
+        "See that the server runs",
+    ),
+    "a cluster that is away": (
+        '[storage]\nevents = "clickhouse://ann:sesame@127.0.0.1:1/shop"',
+        "Connection refused",
+        "See that the server runs",
+    ),
     "no TOML": ("storage = [", "cannot be read", "touchpoint.toml"),
 }
 

@@ -297,6 +297,23 @@ async def test_a_server_that_is_not_there_stops_the_start() -> None:
     await store.aclose()
 
 
+@pytest.mark.parametrize(
+    ("url", "driver", "extra"),
+    [
+        ("postgresql://here/events", "psycopg", "postgres"),
+        ("clickhouse://here/events", "clickhouse_connect", "clickhouse"),
+    ],
+)
+def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, driver: str, extra: str
+) -> None:
+    package = f"plugins.events_sql.dialects.{url.partition(':')[0]}.backend"
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.setitem(sys.modules, driver, None)
+    with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint\[{extra}\]"):
+        load().open("events", url, folder=Path())
+
+
 APPENDER = """
 import asyncio, sys
 from pathlib import Path

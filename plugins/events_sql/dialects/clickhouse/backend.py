@@ -222,6 +222,17 @@ class ClickHouse:
             form_encode_query_params=True,
         )
 
+    def reach(self) -> None:
+        """Look whether the server answers.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            self._connect().close()
+        except self.faults as fault:
+            raise StartupError(self.settings.complaint(fault)) from fault
+
     def open(self) -> None:
         """Create what is missing.
 
@@ -234,8 +245,7 @@ class ClickHouse:
                 client.command(text)
             self.give(client)
         except self.faults as fault:
-            where = f"{self.settings.host}, database {self.settings.database}"
-            raise StartupError(f"The event store on {where} cannot be used: {fault}") from fault
+            raise StartupError(self.settings.complaint(fault)) from fault
 
     def take(self) -> Any:
         """A client nobody else uses."""

@@ -148,6 +148,9 @@ class DuckDb:
         self._lent = 0
         self._spoilt = False
 
+    def reach(self) -> None:
+        """Nothing to reach: the file is made at the first start, and belongs to the service while that runs."""
+
     def open(self) -> None:
         """Open or create the file, and create the tables that are missing.
 

@@ -156,6 +156,17 @@ class Postgres:
         self.dialect = PostgresDialect()
         self._idle: deque[psycopg.Connection[Any]] = deque()
 
+    def reach(self) -> None:
+        """Look whether the server answers.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            self.connect().close()
+        except psycopg.Error as fault:
+            raise StartupError(self.settings.complaint(fault)) from fault
+
     def open(self) -> None:
         """Create what is missing; of two processes that start together one waits.
 
@@ -172,8 +183,7 @@ class Postgres:
                 for text in layout.statements(schema, unicode, self.dialect):
                     cursor.execute(text)
         except psycopg.Error as fault:
-            where = f"{self.settings.host}, database {self.settings.database}"
-            raise StartupError(f"The event store on {where} cannot be used: {fault}") from fault
+            raise StartupError(self.settings.complaint(fault)) from fault
 
     def connect(self) -> "psycopg.Connection[Any]":
         """A new connection."""
