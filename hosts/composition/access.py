@@ -6,12 +6,12 @@ from typing import Any
 from hosts.composition.ports import Ports
 from service_core.access.admission import Admission
 from service_core.access.authenticate import Authenticator
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import SignIn
 from service_core.access.oauth.addresses import Addresses
 from service_core.access.oauth.consent import Consents
 from service_core.access.oauth.exchange import Exchange
 from service_core.access.oauth.register import Registrar
-from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.passkeys.ceremonies import PasskeySignIn
 from service_core.access.passkeys.model import relying_party
 from service_core.access.places import Places
 from service_core.access.requests.decide import Approvals
@@ -27,17 +27,17 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
     store, clock, web_url = ports.workspace, ports.clock, settings.http.web_url
     workspaces = Workspaces(store)
     addresses = Addresses(settings.http.public_url)
-    doorkeeper = Doorkeeper(store, store, ports.passwords, ports.limits, clock)
+    sign_in = SignIn(store, store, ports.passwords, ports.limits, clock)
     return {
         Places: Places(settings.http.public_url, web_url),
         Workspaces: workspaces,
         Admission: Admission(Authenticator(store, clock), store, store, workspaces, clock),
-        Doorkeeper: doorkeeper,
-        Locksmith: Locksmith(
+        SignIn: sign_in,
+        PasskeySignIn: PasskeySignIn(
             store,
             store,
             store,
-            doorkeeper=doorkeeper,
+            sign_in=sign_in,
             limiter=ports.limits,
             clock=clock,
             webauthn=ports.passkeys,

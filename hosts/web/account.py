@@ -9,7 +9,7 @@ from hosts.web.frame import Frame, Page
 from service_core.access.mail import MailDown
 from service_core.access.members.letters import send_passkey_notice
 from service_core.access.members.model import Account
-from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.passkeys.ceremonies import PasskeySignIn
 from service_core.access.passkeys.model import Attested
 from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal, TooMany, Unauthorized
 
@@ -22,7 +22,7 @@ async def shown(frame: Frame) -> Response:
 async def asked(frame: Frame) -> Response:
     """What to ask the browser for a new passkey, for its script."""
     try:
-        options = await frame.part(Locksmith).ask_to_make(
+        options = await frame.part(PasskeySignIn).ask_to_make(
             frame.account, frame.form.raw("password"), frame.browser
         )
     except (Unauthorized, TooMany) as refusal:
@@ -37,7 +37,7 @@ async def added(frame: Frame) -> Response:
         form.octets("client_data"), form.octets("attestation"), frozenset(form.all("transport"))
     )
     try:
-        await frame.part(Locksmith).make(
+        await frame.part(PasskeySignIn).make(
             account, form.text("name"), form.text("challenge"), attested, frame.browser
         )
     except (BadRequest, Unauthorized, Conflict) as refusal:
@@ -58,7 +58,7 @@ async def _page(frame: Frame, refusal: Refusal | None = None) -> Response:
         "account.html",
         refusal=refusal,
         passkeys=await frame.store.passkeys(frame.account.id),
-        offered=frame.part(Locksmith).is_open,
+        offered=frame.part(PasskeySignIn).is_open,
     )
 
 

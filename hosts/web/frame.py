@@ -14,7 +14,7 @@ from hosts.web.forms import Fields, pairs_of
 from hosts.web.safety import form_token, headers, is_ours, is_same_origin
 from hosts.web.wording import DONE, told
 from service_core.access.members.model import SESSION_LIFETIME, Account, Member
-from service_core.access.members.sign_in import Doorkeeper, SignedIn
+from service_core.access.members.sign_in import SignedIn, SignIn
 from service_core.access.model import Caller, Workspace
 from service_core.access.networks import network_of
 from service_core.access.passkeys.ceremonies import Browser
@@ -113,7 +113,7 @@ class Frame:
         """
         secret = request.cookies.get(self._cookie, "")
         known = ONE_TIME_TOKEN.fullmatch(secret) is not None
-        found = await self.part(Doorkeeper).find(secret) if known else None
+        found = await self.part(SignIn).find(secret) if known else None
         g.visitor = Visitor(
             secret=secret if known else new_token(), account=found[1] if found else None, is_new=not known
         )

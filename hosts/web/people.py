@@ -6,7 +6,7 @@ from quart import Response, request
 
 from hosts.web.frame import Frame, Page
 from service_core.access.members.enrol import Joining
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import SignIn
 from service_core.access.roles import ABILITIES, Ability
 from service_core.access.workspaces import Workspaces
 from service_core.kernel.errors import BadRequest, Conflict
@@ -45,7 +45,7 @@ async def join(frame: Frame) -> Response:
 
 
 def _joining(frame: Frame) -> Joining:
-    return Joining(frame.store, frame.store, frame.part(Workspaces), frame.part(Doorkeeper), frame.clock)
+    return Joining(frame.store, frame.store, frame.part(Workspaces), frame.part(SignIn), frame.clock)
 
 
 PAGES: Final = (

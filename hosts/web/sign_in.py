@@ -8,8 +8,8 @@ from hosts.web.frame import Frame, Page
 from hosts.web.safety import inside
 from service_core.access.mail import MailDown
 from service_core.access.members.enrol import mail_new_link
-from service_core.access.members.sign_in import Doorkeeper, SignedIn
-from service_core.access.passkeys.ceremonies import Locksmith
+from service_core.access.members.sign_in import SignedIn, SignIn
+from service_core.access.passkeys.ceremonies import PasskeySignIn
 from service_core.access.passkeys.model import Asserted
 from service_core.kernel.errors import BadRequest, Refusal, TooMany, Unauthorized
 
@@ -26,7 +26,7 @@ async def sign_in(frame: Frame) -> Response:
     """Open a session for a password."""
     target, email = inside(frame.form.text("next")), frame.form.text("email")
     try:
-        opened = await frame.part(Doorkeeper).sign_in(email, frame.form.raw("password"), client=frame.network)
+        opened = await frame.part(SignIn).sign_in(email, frame.form.raw("password"), client=frame.network)
     except (Unauthorized, TooMany) as refusal:
         return await _form(frame, target, email, refusal)
     return _admitted(frame, target, opened)
@@ -35,7 +35,7 @@ async def sign_in(frame: Frame) -> Response:
 async def ask_passkey(frame: Frame) -> Response:
     """What to ask the browser for, for its script."""
     try:
-        return frame.data(await frame.part(Locksmith).ask_to_sign(frame.browser))
+        return frame.data(await frame.part(PasskeySignIn).ask_to_sign(frame.browser))
     except TooMany as refusal:
         return frame.refused(refusal)
 
@@ -51,7 +51,7 @@ async def sign_in_by_passkey(frame: Frame) -> Response:
         signature=form.octets("signature"),
     )
     try:
-        opened = await frame.part(Locksmith).sign_in(form.text("challenge"), asserted, frame.browser)
+        opened = await frame.part(PasskeySignIn).sign_in(form.text("challenge"), asserted, frame.browser)
     except (Unauthorized, TooMany) as refusal:
         return await _form(frame, target, refusal=refusal)
     return _admitted(frame, target, opened)
@@ -59,7 +59,7 @@ async def sign_in_by_passkey(frame: Frame) -> Response:
 
 async def sign_out(frame: Frame) -> Response:
     """End the session."""
-    await frame.part(Doorkeeper).sign_out(frame.visitor.secret)
+    await frame.part(SignIn).sign_out(frame.visitor.secret)
     return frame.forgotten(frame.to("/sign-in", done="signed-out"))
 
 
@@ -93,14 +93,14 @@ async def choose_password(frame: Frame) -> Response:
     """Set the password and sign in."""
     token = frame.form.text("token")
     try:
-        opened = await frame.part(Doorkeeper).choose_password(token, frame.form.raw("password"))
+        opened = await frame.part(SignIn).choose_password(token, frame.form.raw("password"))
     except (BadRequest, Unauthorized) as refusal:
         return await frame.page("password.html", refusal=refusal, token=token)
     return _admitted(frame, "/", opened)
 
 
 async def _form(frame: Frame, target: str, email: str = "", refusal: Refusal | None = None) -> Response:
-    offered = frame.part(Locksmith).is_open
+    offered = frame.part(PasskeySignIn).is_open
     return await frame.page("sign_in.html", refusal=refusal, target=target, email=email, passkeys=offered)
 
 

@@ -16,7 +16,7 @@ from service_core.access.authenticate import Authenticator
 from service_core.access.keys import found_workspace
 from service_core.access.mail import MailDown
 from service_core.access.members.model import Account, Member
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import SignIn
 from service_core.access.model import Identity
 from service_core.access.ports import LimiterDown
 from service_core.access.requests.decide import Approvals
@@ -135,7 +135,7 @@ class House:
         self.welcome = Welcome(store, store, workspaces, clock)
         self.approvals = Approvals(store, store, workspaces, clock)
         self.passwords = Argon2Passwords(Argon2Settings(url="", memory_kib=8, rounds=1))
-        self.doorkeeper = Doorkeeper(store, store, self.passwords, self.limiter, clock)
+        self.sign_in = SignIn(store, store, self.passwords, self.limiter, clock)
         self.admission = Admission(Authenticator(store, clock), store, store, workspaces, clock)
 
     async def found(self, name="Example Shop", **more):

@@ -26,78 +26,78 @@ async def link(house, account):
 
 @pytest.fixture
 async def signed_in(house, ann):
-    return await house.doorkeeper.choose_password(await link(house, ann), PASSWORD)
+    return await house.sign_in.choose_password(await link(house, ann), PASSWORD)
 
 
 async def test_a_mailed_link_sets_the_password_once(house, ann, signed_in):
     assert (await house.store.account(ann.id)).password != PASSWORD
     with pytest.raises(Unauthorized):
-        await house.doorkeeper.choose_password(house.mail.token(), PASSWORD)
-    again = await house.doorkeeper.sign_in("Ann@Example.com ", PASSWORD, client="203.0.113.7")
-    assert (await house.doorkeeper.find(again.secret))[1].email == ann.email
+        await house.sign_in.choose_password(house.mail.token(), PASSWORD)
+    again = await house.sign_in.sign_in("Ann@Example.com ", PASSWORD, client="203.0.113.7")
+    assert (await house.sign_in.find(again.secret))[1].email == ann.email
 
 
 async def test_a_link_expires_after_24_hours(house, ann, clock):
     token = await link(house, ann)
     clock.advance(hours=24)
     with pytest.raises(Unauthorized):
-        await house.doorkeeper.choose_password(token, PASSWORD)
+        await house.sign_in.choose_password(token, PASSWORD)
 
 
 async def test_a_short_password_leaves_the_link(house, ann):
     token = await link(house, ann)
     with pytest.raises(BadRequest):
-        await house.doorkeeper.choose_password(token, "short")
-    assert (await house.doorkeeper.choose_password(token, PASSWORD)).account.id == ann.id
+        await house.sign_in.choose_password(token, "short")
+    assert (await house.sign_in.choose_password(token, PASSWORD)).account.id == ann.id
 
 
 @pytest.mark.parametrize(("email", "password"), [("ann@example.com", "wrong"), ("eve@example.com", PASSWORD)])
 async def test_a_wrong_password_and_an_unknown_address_are_answered_alike(house, signed_in, email, password):
     with pytest.raises(Unauthorized) as caught:
-        await house.doorkeeper.sign_in(email, password, client=None)
+        await house.sign_in.sign_in(email, password, client=None)
     assert caught.value.body() == {"error": "The address and the password do not belong together"}
 
 
 async def test_an_account_without_a_password_cannot_sign_in(house, ann):
     with pytest.raises(Unauthorized):
-        await house.doorkeeper.sign_in(ann.email, "", client=None)
+        await house.sign_in.sign_in(ann.email, "", client=None)
 
 
 async def test_a_session_ends_when_signed_out_and_after_14_days(house, signed_in, clock):
-    other = await house.doorkeeper.sign_in("ann@example.com", PASSWORD, client=None)
-    await house.doorkeeper.sign_out(other.secret)
-    assert await house.doorkeeper.find(other.secret) is None
-    assert await house.doorkeeper.find(signed_in.secret) is not None
+    other = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
+    await house.sign_in.sign_out(other.secret)
+    assert await house.sign_in.find(other.secret) is None
+    assert await house.sign_in.find(signed_in.secret) is not None
     clock.advance(days=14)
-    assert await house.doorkeeper.find(signed_in.secret) is None
+    assert await house.sign_in.find(signed_in.secret) is None
 
 
 @pytest.mark.parametrize("secret", [None, "", "x", "A" * 43])
 async def test_a_cookie_that_opens_nothing_is_nobody(house, secret):
-    assert await house.doorkeeper.find(secret) is None
+    assert await house.sign_in.find(secret) is None
 
 
 async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
-    fresh = await house.doorkeeper.choose_password(await link(house, ann), PASSWORD + "!")
-    assert await house.doorkeeper.find(signed_in.secret) is None
-    assert await house.doorkeeper.find(fresh.secret) is not None
+    fresh = await house.sign_in.choose_password(await link(house, ann), PASSWORD + "!")
+    assert await house.sign_in.find(signed_in.secret) is None
+    assert await house.sign_in.find(fresh.secret) is not None
 
 
 async def test_attempts_are_counted_per_address_and_per_client(house, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):
-            await house.doorkeeper.sign_in("ann@example.com", "wrong", client="198.51.100.1")
+            await house.sign_in.sign_in("ann@example.com", "wrong", client="198.51.100.1")
     with pytest.raises(TooMany) as caught:
-        await house.doorkeeper.sign_in("ann@example.com", PASSWORD, client="198.51.100.2")
+        await house.sign_in.sign_in("ann@example.com", PASSWORD, client="198.51.100.2")
     assert caught.value.headers["Retry-After"] == "900"
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await house.doorkeeper.sign_in(f"{number}@example.com", "wrong", client="198.51.100.1")
+            await house.sign_in.sign_in(f"{number}@example.com", "wrong", client="198.51.100.1")
     with pytest.raises(TooMany):
-        await house.doorkeeper.sign_in("new@example.com", "wrong", client="198.51.100.1")
+        await house.sign_in.sign_in("new@example.com", "wrong", client="198.51.100.1")
 
 
 async def test_without_the_limit_store_nobody_signs_in(house, signed_in):
     house.limiter.down = True
     with pytest.raises(Unavailable503):
-        await house.doorkeeper.sign_in("ann@example.com", PASSWORD, client=None)
+        await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)

@@ -52,9 +52,7 @@ async def test_a_payment_makes_account_workspace_membership_and_keys(house):
     assert {one.kind.value for one in await house.store.keys(workspace.id)} == {"write", "agent"}
     letter = house.mail.letters[0]
     assert (letter.to, "Example Ltd" in letter.text) == ("ann@example.com", True)
-    assert (
-        await house.doorkeeper.choose_password(house.mail.token(), "correct horse")
-    ).account.id == account.id
+    assert (await house.sign_in.choose_password(house.mail.token(), "correct horse")).account.id == account.id
 
 
 async def test_a_known_address_gets_one_more_workspace_and_keeps_its_password(house):

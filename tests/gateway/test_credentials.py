@@ -12,7 +12,7 @@ import pytest
 from hosts.composition.compose import compose
 from service_core.access.keys import found_workspace, mint_key, revoke_key
 from service_core.access.members.model import Account, Member
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import SignIn
 from service_core.access.model import Grant
 from service_core.access.ports import LimiterDown
 from service_core.access.requests.decide import Approvals
@@ -390,7 +390,7 @@ async def shown_once(world, capfd):
     path = f"/v1/keys/requests/{taken['key_request']['request_id']}"
     collected = (await world.ask("GET", path, taken["signup_secret"])).json["key"]
     link = re.search(r"token=([\w-]{43})", capfd.readouterr().err).group(1)
-    session = await world.service.part(Doorkeeper).choose_password(link, "planted password")
+    session = await world.service.part(SignIn).choose_password(link, "planted password")
     token = await world.token()
     body = {"name": "x", "scopes": ["service:read"]}
     filed = await world.ask(

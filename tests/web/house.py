@@ -15,7 +15,7 @@ from hosts.serving import bind, serve
 from service_core.access.keys import found_workspace
 from service_core.access.members.enrol import enrol
 from service_core.access.members.model import Account, Member
-from service_core.access.members.sign_in import Doorkeeper
+from service_core.access.members.sign_in import SignIn
 from service_core.access.person import caller_of
 from service_core.access.requests.file import Filing, file_request
 from service_core.access.roles import Role
@@ -100,7 +100,7 @@ class House:
         context = await self.browser.new_context(**options)
         context.set_default_timeout(10_000)
         if signed_in:
-            opened = await self.service.part(Doorkeeper).admit(account or self.ann)
+            opened = await self.service.part(SignIn).admit(account or self.ann)
             cookie = {"name": "touchpoint", "value": opened.secret, "url": self.root, "sameSite": "Lax"}
             await context.add_cookies([cookie])
         try:

@@ -10,7 +10,7 @@ from service_core.access.members.invite import accept_invitation
 from service_core.access.members.letters import send_password_link
 from service_core.access.members.model import LINK_LIFETIME, Account, Invitation, Link, Member, Purpose
 from service_core.access.members.ports import Accounts, Invitations, Members
-from service_core.access.members.sign_in import Doorkeeper, SignedIn
+from service_core.access.members.sign_in import SignedIn, SignIn
 from service_core.access.model import Workspace
 from service_core.access.ports import LimiterDown, RateLimiter
 from service_core.access.roles import Role
@@ -101,7 +101,7 @@ class Joining:
         accounts: people.
         invitations: offers by the digest of their link.
         workspaces: finds the workspace of an offer.
-        doorkeeper: opens the session of somebody new.
+        sign_in: opens the session of somebody new.
         clock: gives the present.
     """
 
@@ -110,13 +110,13 @@ class Joining:
         accounts: Accounts,
         invitations: Invitations,
         workspaces: Workspaces,
-        doorkeeper: Doorkeeper,
+        sign_in: SignIn,
         clock: Clock,
     ) -> None:
         self._accounts = accounts
         self._invitations = invitations
         self._workspaces = workspaces
-        self._doorkeeper = doorkeeper
+        self._sign_in = sign_in
         self._clock = clock
 
     async def view(self, token: str) -> Offer:
@@ -164,6 +164,6 @@ class Joining:
         await self._accounts.save_account(replace(account, name=name or account.name))
         proof = new_token()
         await self._accounts.save_link(Link(account.id, Purpose.PASSWORD, now + LINK_LIFETIME), digest(proof))
-        entered = await self._doorkeeper.choose_password(proof, password)
+        entered = await self._sign_in.choose_password(proof, password)
         await accept_invitation(self._invitations, entered.account, token, now)
         return entered

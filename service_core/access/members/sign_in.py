@@ -24,7 +24,7 @@ class SignedIn:
     secret: str = field(repr=False)
 
 
-class Doorkeeper:
+class SignIn:
     """Opens, finds and ends sessions.
 
     Args:

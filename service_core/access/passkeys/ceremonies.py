@@ -7,7 +7,7 @@ from service_core.access.keys import checked_name
 from service_core.access.members.attempts import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_CLIENT, count_attempt
 from service_core.access.members.model import Account
 from service_core.access.members.ports import Accounts
-from service_core.access.members.sign_in import Doorkeeper, SignedIn
+from service_core.access.members.sign_in import SignedIn, SignIn
 from service_core.access.passkeys.challenges import issue, redeem
 from service_core.access.passkeys.model import MOST_PASSKEYS, Asserted, Attested, Passkey, RelyingParty
 from service_core.access.passkeys.ports import Challenges, NotProved, Passkeys, WebAuthn
@@ -32,14 +32,14 @@ class Browser:
     client: str | None
 
 
-class Locksmith:
+class PasskeySignIn:
     """Makes passkeys and opens sessions for them.
 
     Args:
         accounts: whose they are.
         passkeys: where they are kept.
         challenges: what browsers were asked.
-        doorkeeper: knows passwords, and opens the session.
+        sign_in: knows passwords, and opens the session.
         limiter: counts attempts; without it nobody signs in.
         clock: gives the present.
         webauthn: reads what browsers answer; None when the deployment has switched passkeys off.
@@ -52,7 +52,7 @@ class Locksmith:
         passkeys: Passkeys,
         challenges: Challenges,
         *,
-        doorkeeper: Doorkeeper,
+        sign_in: SignIn,
         limiter: RateLimiter,
         clock: Clock,
         webauthn: WebAuthn | None,
@@ -61,7 +61,7 @@ class Locksmith:
         self._accounts = accounts
         self._passkeys = passkeys
         self._challenges = challenges
-        self._doorkeeper = doorkeeper
+        self._sign_in = sign_in
         self._limiter = limiter
         self._clock = clock
         self._tools = None if webauthn is None or party is None else (webauthn, party)
@@ -76,11 +76,11 @@ class Locksmith:
 
         Raises:
             Unauthorized: it is another password.
-            TooMany, Unavailable503: as `Doorkeeper.prove`.
+            TooMany, Unavailable503: as `SignIn.prove`.
         """
         webauthn, party = self._present()
         try:
-            await self._doorkeeper.prove(account.email, password, client=browser.client)
+            await self._sign_in.prove(account.email, password, client=browser.client)
         except Unauthorized:
             raise Unauthorized("This is not your password") from None
         known = await self._passkeys.passkeys(account.id)
@@ -148,7 +148,7 @@ class Locksmith:
         if browser.client is not None:
             await count_attempt(self._limiter, f"sign-in-client:{browser.client}", ATTEMPTS_PER_CLIENT)
         try:
-            return await self._doorkeeper.admit(await self._owner(token, asserted, browser))
+            return await self._sign_in.admit(await self._owner(token, asserted, browser))
         except NotProved:
             raise Unauthorized("This passkey does not open anything here") from None
 
