@@ -14,7 +14,7 @@ import nox
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start many processes: the first one compiles
-nox.options.sessions = ["lint", "types", "imports", "pins", "api", "tests", "clickhouse"]
+nox.options.sessions = ["lint", "types", "imports", "pins", "api", "clickhouse", "tests"]
 
 PINS = {
     "runtime.txt": ["pyproject.toml", "--group", "build"],

@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
@@ -17,7 +18,7 @@ import psycopg
 import pytest
 
 from plugins import workspace_sql
-from plugins.workspace_sql import adapter, migrate, sqlite
+from plugins.workspace_sql import migrate, sqlite
 from plugins.workspace_sql.tables import GENERATION, METADATA
 from service_core.extension import load
 from service_core.testing.postgres_server import fresh_database
@@ -26,8 +27,6 @@ DATABASES = ("sqlite", "postgresql")
 SQLITE = "sqlite:///workspace.db"
 KEPT = {GENERATION}
 """Tables that say something about the database itself."""
-EMPTIED = "; ".join(f"DELETE FROM {table}" for table in reversed(METADATA.sorted_tables) if table not in KEPT)
-"""Of tables with a few rows, this takes a thirtieth of what TRUNCATE takes."""
 
 
 @pytest.fixture(scope="session")
@@ -82,8 +81,17 @@ def from_nothing(monkeypatch):
 def workspace_postgres(migrated_database):
     """The address of a workspace store on PostgreSQL with nothing in it."""
     with psycopg.connect(migrated_database) as connection:
-        connection.execute(EMPTIED)
+        connection.execute(emptying())
     return migrated_database
+
+
+@cache
+def emptying():
+    """Deletes all rows a store may have made; of a few, this takes a thirtieth of what TRUNCATE takes."""
+    # Every table is known as soon as a store was opened.
+    return "; ".join(
+        f"DELETE FROM {table}" for table in reversed(METADATA.sorted_tables) if table not in KEPT
+    )
 
 
 @pytest.fixture(params=DATABASES)
