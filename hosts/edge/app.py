@@ -15,7 +15,7 @@ from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
 from service_core.intake.track import KEPT_HEADERS
 from service_core.kernel.clock import Clock
 from service_core.workspace.addresses import RESERVED
-from service_core.workspace.links.clicks import Asked, Witness
+from service_core.workspace.links.clicks import Asked, ClickEnricher
 from service_core.workspace.links.ports import EdgeMap
 from service_core.workspace.links.route import Route
 from service_core.workspace.links.tagging import pairs_of
@@ -84,7 +84,7 @@ class LinkDoor:
     host: str
     claimed: Callable[[str], Awaitable[bool]]
     routes: EdgeMap
-    witness: Witness
+    enricher: ClickEnricher
     recorder: Recorder
     clock: Clock
     client: ClientOf
@@ -167,7 +167,7 @@ async def _answer(door: LinkDoor, scope: Scope, host: str) -> Answer:
 async def _record(door: LinkDoor, route: Route, asked: Asked) -> None:
     """Record a click; whatever it holds, the redirect goes on."""
     try:
-        click = door.witness.click(route, asked, door.clock())
+        click = door.enricher.click(route, asked, door.clock())
     except Exception:  # noqa: BLE001 - counting never stops a redirect
         _log.exception("a click could not be read")
     else:

@@ -10,7 +10,7 @@ from hosts.edge.app import ClientOf, LinkDoor
 from hosts.edge.associations import associations
 from hosts.edge.recording import Recorder
 from service_core.kernel.settings import Settings
-from service_core.workspace.links.clicks import Witness
+from service_core.workspace.links.clicks import ClickEnricher
 from service_core.workspace.links.domains.resource import is_link_host
 from service_core.workspace.links.edge import LinkTable, SharedMap
 from service_core.workspace.links.resource import domain_of
@@ -37,7 +37,7 @@ async def link_door(settings: Settings, ports: Ports, client: ClientOf) -> Async
                 host=domain.host,
                 claimed=partial(is_link_host, ports.workspace),
                 routes=SharedMap(LinkTable(ports.workspace), ports.edge),
-                witness=Witness(ports.devices, ports.geo),
+                enricher=ClickEnricher(ports.devices, ports.geo),
                 recorder=recorder,
                 clock=ports.clock,
                 client=client,

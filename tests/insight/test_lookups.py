@@ -14,7 +14,7 @@ from service_core.gateway.exchange import Request
 from service_core.insight.ports import StoreUnavailable
 from service_core.kernel.ids import new_id
 from service_core.testing.story import campaign
-from service_core.workspace.links.clicks import Asked, Witness
+from service_core.workspace.links.clicks import Asked, ClickEnricher
 from service_core.workspace.links.model import UTM, Link, LinkDomain
 from service_core.workspace.links.ports import ClickCount
 from service_core.workspace.links.route import Route
@@ -287,9 +287,9 @@ class Links:
 
     async def click(self, link, minutes=10, *, ip=HOME, agent=None, workspace_id=None):
         route = Route.of(link.model_copy(update={"workspace_id": workspace_id or self.workspace_id}))
-        witness = Witness(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
+        enricher = ClickEnricher(self.shop.served.service.ports.devices, self.shop.served.service.ports.geo)
         at = self.shop.served.now - timedelta(minutes=minutes)
-        await self.store.record_clicks([witness.click(route, Asked("", agent, ip), at)])
+        await self.store.record_clicks([enricher.click(route, Asked("", agent, ip), at)])
 
 
 @pytest.fixture

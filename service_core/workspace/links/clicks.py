@@ -75,8 +75,8 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Witness:
-    """Tells what a click was.
+class ClickEnricher:
+    """Makes the row of a click: what device it was, where, and whether a program made it.
 
     Args:
         devices: user agent -> device.
