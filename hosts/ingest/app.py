@@ -4,7 +4,8 @@ No framework stands between socket and rule, and little else: this path is most 
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -17,7 +18,7 @@ from hosts.ingest.patience import Patience
 from service_core.access.model import Identity
 from service_core.intake import track
 from service_core.intake.model import Channel
-from service_core.intake.ports import IngestQueue, QueueFailed
+from service_core.intake.ports import IngestQueue, Offer, QueueFailed
 from service_core.intake.track import Admitted, Answer, Refused
 from service_core.kernel.clock import Clock
 
@@ -54,32 +55,40 @@ def ingest_app(door: Door, others: App | None = None) -> App:
         elif others is not None:
             await others(scope, receive, send)
         elif is_http:
-            await _reply(send, track.UNKNOWN_PATH)
+            await _reply(send, _written(track.UNKNOWN_PATH))
 
     return application
 
 
+class Written(NamedTuple):
+    """An answer as it is sent."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
 async def _serve(door: Door, scope: Scope, receive: Receive, send: Send) -> None:
     try:
-        answer = await _answer(door, scope, receive)
+        written = await _answer(door, scope, receive)
     except ClientGone:
         await refuse(scope, send)  # nobody reads it, but granian would write a 500 in its place
         return
     except Exception as fault:  # noqa: BLE001 - the contract wants an answer to every fault
-        answer = answer_to(fault)
-    await _reply(send, answer)
+        written = _written(answer_to(fault))
+    await _reply(send, written)
 
 
-async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:
+async def _answer(door: Door, scope: Scope, receive: Receive) -> Written:
     """The checks of contract 10.1, in its order, with the waiting in between."""
     early = track.door(scope["method"])
     if early is not None:
-        return early
+        return _written(early)
     with door.patience:
         body = await read_body(receive, track.MAX_BODY)
     headers = scope["headers"]
     sent = track.read_headers(headers)
-    identity = await door.keys.find(sent.key)
+    identity = door.keys.recall(sent.key) or await door.keys.find(sent.key)
     peer = scope.get("client")
     verdict = track.judge(
         body,
@@ -90,19 +99,16 @@ async def _answer(door: Door, scope: Scope, receive: Receive) -> Answer:
         spend=door.spend,
         decode=orjson.loads,
     )
-    outcome = await _enqueue(door.queue, verdict) if isinstance(verdict, Admitted) else verdict
-    if isinstance(outcome, Answer):
-        return outcome
-    await _count(door, identity, outcome)
-    return outcome.answer
-
-
-async def _enqueue(queue: IngestQueue, admitted: Admitted) -> Answer | Refused:
-    try:
-        offer = await queue.offer(admitted.arrival)
-    except QueueFailed as failure:
-        return track.not_enqueued(failure.detail)
-    return track.outcome(admitted, offer)
+    if isinstance(verdict, Admitted):
+        try:
+            offer = await door.queue.offer(verdict.arrival)
+        except QueueFailed as failure:
+            verdict = track.not_enqueued(failure.detail)
+        else:
+            queued = offer is Offer.QUEUED
+            return _queued(verdict.name, verdict.workspace) if queued else _written(track.duplicate(verdict))
+    await _count(door, identity, verdict)
+    return _written(verdict.answer)
 
 
 async def _count(door: Door, identity: Identity | None, refused: Refused) -> None:
@@ -112,12 +118,21 @@ async def _count(door: Door, identity: Identity | None, refused: Refused) -> Non
         await door.queue.reject(identity.workspace.id, key, Channel.TRACK, refused.reason, door.clock())
 
 
-async def _reply(send: Send, answer: Answer) -> None:
+@lru_cache(maxsize=1024)
+def _queued(name: str, workspace: str) -> Written:
+    """What nearly every request is answered, written once for all events of a name."""
+    return _written(track.queued(name, workspace))
+
+
+def _written(answer: Answer) -> Written:
     body, headers = b"", [*_CORS]
     if answer.body is not None:
         body = orjson.dumps(answer.body)
         headers = [*_JSON, (b"content-length", b"%d" % len(body))]
-    if answer.headers:
-        headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    headers += [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+    return Written(answer.status, headers, body)
+
+
+async def _reply(send: Send, written: Written) -> None:
+    await send({"type": "http.response.start", "status": written.status, "headers": written.headers})
+    await send({"type": "http.response.body", "body": written.body})

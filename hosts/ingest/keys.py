@@ -28,15 +28,18 @@ class WriteKeys:
         self._until = 0.0
         self._known: dict[str, Identity] = {}
 
-    async def find(self, key: str | None) -> Identity | None:
-        """The identity of a write key of an active workspace; None for any other key."""
+    def recall(self, key: str | None) -> Identity | None:
+        """The identity of a key that is remembered; never waits."""
         if key is None:
             return None
         generation, now = self._directory.generation(), time.monotonic()
         if generation != self._generation or now > self._until:
             self._generation, self._until, self._known = generation, now + KEPT_SECONDS, {}
-        identity = self._known.get(key)
-        return identity or await self._ask(key)
+        return self._known.get(key)
+
+    async def find(self, key: str | None) -> Identity | None:
+        """The identity of a write key of an active workspace; None for any other key."""
+        return None if key is None else self.recall(key) or await self._ask(key)
 
     async def _ask(self, key: str) -> Identity | None:
         known = self._known

@@ -34,6 +34,9 @@ _SWITCH_SECONDS: Final = 0.0005
 With the default of 5 ms a finished commit would wait that long under load before it can say so.
 """
 
+_YOUNG_OBJECTS: Final = 20_000
+"""Objects made before the collector looks for cycles: requests under way are some thousands, and make none."""
+
 
 async def run(
     config: Path, door: socket.socket | str | None, server: Server | None, *, with_parent: bool
@@ -64,6 +67,7 @@ async def run(
             await stop_with_parent(shutdown)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: a full collection would stop every request to find that out
+        gc.set_threshold(_YOUNG_OBJECTS)
         say_ready(address_of(listener))
         app = monitoring.counted(application(settings, ports, links), "ingest", _place)
         chosen = server or settings.http.server

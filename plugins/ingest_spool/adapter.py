@@ -9,8 +9,9 @@ from typing import TypeVar
 from uuid import UUID
 
 from plugins.ingest_spool import settling
-from plugins.ingest_spool.batch import Desk
-from plugins.ingest_spool.rows import Lane, hour_of, row
+from plugins.ingest_spool.arrivals import Lane, hour_of
+from plugins.ingest_spool.batch import take_offers
+from plugins.ingest_spool.ledger import ledger
 from plugins.ingest_spool.schema import connect
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import Writer
@@ -60,17 +61,16 @@ class Spool:
 
     async def offer(self, arrival: Arrival) -> Offer:
         """Claim the event id and enqueue; see `IngestQueue.offer`."""
-        try:
-            kept = row(arrival)
-        except UnicodeEncodeError as fault:
-            raise QueueFailed("queue") from fault
-        return await self._writer.offer(kept)
+        for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
+            if text is not None and not text.isascii():
+                _check(text)
+        return await self._writer.offer(arrival)
 
     async def reject(
         self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
     ) -> None:
         """Count a rejected event; durable with the next commit or within a second."""
-        self._writer.reject(Lane(workspace_id.bytes, hour_of(at), key_id.bytes, channel.value), reason.value)
+        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), reason.value)
 
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""
@@ -82,7 +82,7 @@ class Spool:
 
     async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
         """Ledger rows with ``start <= hour < end``, oldest first."""
-        return await self._read(lambda connection: settling.ledger(connection, workspace_id, start, end))
+        return await self._read(lambda connection: ledger(connection, workspace_id, start, end))
 
     async def state(self) -> QueueState:
         """How far behind the queue is."""
@@ -97,11 +97,11 @@ class Spool:
         return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self._path, self._busy_seconds, sqlite3.Connection)
+        return connect(self._path, self._busy_seconds)
 
-    def _connect_desk(self) -> Desk:
-        desk = connect(self._path, self._busy_seconds, Desk)
-        desk.take_offers()
+    def _connect_desk(self) -> sqlite3.Connection:
+        desk = self._connect()
+        take_offers(desk)
         return desk
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -111,3 +111,11 @@ class Spool:
             return work(self._reading)
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, reading)
+
+
+def _check(text: str) -> None:
+    """A text that no file can keep must not reach a shared commit."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as fault:
+        raise QueueFailed("queue") from fault

@@ -1,112 +1,144 @@
-"""One commit of many offers: claims, rows and ledger counts, all or nothing.
+"""One commit of many offers: claims, arrivals and ledger counts, all or nothing.
 
-The work is done inside SQLite: a batch is one ``INSERT`` into the temporary view ``offer``, whose
-trigger claims, enqueues and counts each row. Such a statement is a transaction by itself, so the
-thread lets go of the interpreter lock once for a batch. Row by row it would do so thousands of
-times a second and each time wait until the busy event loop gives the lock back: the difference
-between a commit of 2 ms and one of 400 ms.
+The work is done inside SQLite: a commit is one ``INSERT`` of one row into the temporary view ``offer``,
+whose trigger claims, enqueues and counts all of it. Such a statement is a transaction by itself, so
+the thread lets go of the interpreter lock once for a batch. Statement by statement it would each
+time wait until the busy event loop gives the lock back.
+
+The statement fails, and keeps nothing, where an id was claimed before. That is rare; only then are
+the claims of the batch looked up, and what is no repeat is offered again.
 """
 
 import sqlite3
 from collections import Counter
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import chain
 from typing import Final
 
-from plugins.ingest_spool.rows import Lane, Row
+from plugins.ingest_spool.arrivals import HOUR, Lane, as_json, hour_of, micros
+from plugins.ingest_spool.claims import ID_BYTES, WINDOW, claim_id
 from plugins.ingest_spool.schema import transaction
-from service_core.plugin import Offer, QueueFailed
-
-WINDOW: Final = 7 * 24 * 3_600_000_000
-"""Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
-
-_AT_ONCE: Final = 128
-"""Rows in one statement; each number up to it is prepared once and kept."""
-
-_ROW: Final = ", ".join(Row._fields)
-_NEW: Final = ", ".join(f"new.{name}" for name in Row._fields)
+from service_core.plugin import Arrival, Offer, QueueFailed
 
 _OFFERING: Final = f"""
-    CREATE TEMP VIEW offer AS SELECT 0 AS place, {_ROW} FROM arrival;
+    CREATE TEMP VIEW offer AS SELECT x'' AS ids, '[]' AS moments, '[]' AS arrivals, x'' AS bodies,
+        0 AS waiting, '[]' AS lanes, '[]' AS rejected;
     CREATE TEMP TRIGGER offered INSTEAD OF INSERT ON offer BEGIN
-        INSERT INTO claim (event_id, workspace, claimed_at)
-            SELECT new.event_id, new.workspace, new.received_at WHERE new.claimed
-            ON CONFLICT DO UPDATE SET claimed_at = excluded.claimed_at
-                WHERE excluded.claimed_at - claimed_at > {WINDOW};
-        INSERT INTO arrival ({_ROW}) SELECT {_NEW} WHERE changes() = 1 OR NOT new.claimed;
-        SELECT repeated(new.place) WHERE changes() = 0;
+        INSERT INTO claim (id, claimed_at)
+            SELECT substr(new.ids, {ID_BYTES} * key + 1, {ID_BYTES}), value FROM json_each(new.moments);
+        INSERT INTO batch (waiting, arrivals, bodies)
+            SELECT new.waiting, new.arrivals, new.bodies WHERE new.waiting > 0;
         INSERT INTO ledger (workspace, hour, key, channel, received, duplicate)
-            VALUES (new.workspace, new.hour, new.key, new.channel, 1, changes() = 0)
-            ON CONFLICT DO UPDATE SET received = received + 1, duplicate = duplicate + excluded.duplicate;
-    END;
-"""  # noqa: S608 - our own column names
-"""``changes()`` is the number of rows the statement before it wrote."""
-
-_COUNT_REJECTED: Final = """
-    INSERT INTO ledger (workspace, hour, key, channel, received) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET received = received + excluded.received
-"""
-_REJECT: Final = """
-    INSERT INTO rejection (workspace, hour, key, channel, reason, events) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET events = events + excluded.events
-"""
-
-
-class Desk(sqlite3.Connection):
-    """A connection that takes offers, see `take_offers`.
-
-    Attributes:
-        repeated: places of the rows that were claimed before, told by the trigger while it runs.
-    """
-
-    repeated: list[int]
-
-    def take_offers(self) -> None:
-        """Prepare for `commit`, once."""
-        self.repeated = []
-        self.create_function("repeated", 1, self.repeated.append)
-        self.executescript(_OFFERING)
+            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+            FROM json_each(new.lanes) WHERE true
+            ON CONFLICT DO UPDATE SET received = received + excluded.received,
+                duplicate = duplicate + excluded.duplicate;
+        INSERT INTO rejection (workspace, hour, key, channel, reason, events)
+            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+            FROM json_each(new.rejected) WHERE true
+            ON CONFLICT DO UPDATE SET events = events + excluded.events;
+    END
+"""  # noqa: S608 - a number of ours
+_OFFER: Final = "INSERT INTO offer VALUES (?, ?, ?, ?, ?, ?, ?)"
+_RENEW: Final = "INSERT OR REPLACE INTO offer VALUES (?, ?, ?, ?, ?, ?, ?)"
+"""The same where claims whose window is over stand in the way."""
+_CLAIMED: Final = f"""
+    SELECT id, claimed_at FROM claim
+    WHERE id IN (SELECT substr(?, {ID_BYTES} * value + 1, {ID_BYTES}) FROM json_each(?))
+"""  # noqa: S608 - a number of ours
 
 
 @dataclass(slots=True)
 class Batch:
-    """What goes into the next commit: offered rows, and rejected events by lane and reason."""
+    """What goes into the next commit: offered arrivals, and rejected events by lane and reason."""
 
-    rows: list[Row] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
     rejected: Counter[tuple[Lane, str]] = field(default_factory=Counter)
 
 
-def commit(desk: Desk, batch: Batch) -> list[Offer]:
+def take_offers(connection: sqlite3.Connection) -> None:
+    """Prepare a connection for `commit`, once."""
+    connection.executescript(_OFFERING)
+
+
+def commit(desk: sqlite3.Connection, batch: Batch) -> list[Offer]:
     """Make a batch durable.
 
     Returns:
-        The outcome of each row, in order.
+        The outcome of each arrival, in order.
 
     Raises:
         QueueFailed: nothing of the batch was kept; the connection must not be used again.
     """
-    desk.repeated.clear()
-    single = len(batch.rows) <= _AT_ONCE and not batch.rejected
     try:
-        with nullcontext() if single else transaction(desk):
-            for start in range(0, len(batch.rows), _AT_ONCE):
-                part = batch.rows[start : start + _AT_ONCE]
-                desk.execute(_statement(start, len(part)), list(chain.from_iterable(part)))
-            for (lane, reason), events in batch.rejected.items():
-                desk.execute(_COUNT_REJECTED, (*lane, events))
-                desk.execute(_REJECT, (*lane, reason, events))
-    except (sqlite3.Error, OverflowError) as fault:
+        try:
+            desk.execute(_OFFER, _packed(batch.arrivals, (), batch.rejected))
+        except sqlite3.IntegrityError:
+            return _commit_with_repeats(desk, batch)
+    except sqlite3.Error as fault:
         raise QueueFailed("queue") from fault
-    outcomes = [Offer.QUEUED] * len(batch.rows)
-    for place in desk.repeated:
-        outcomes[place] = Offer.DUPLICATE
+    return [Offer.QUEUED] * len(batch.arrivals)
+
+
+def _commit_with_repeats(desk: sqlite3.Connection, batch: Batch) -> list[Offer]:
+    """The same, when at least one id was claimed before or stands in the batch twice."""
+    with transaction(desk):
+        outcomes = _judged(desk, batch.arrivals)
+        fresh, repeated = (
+            [arrival for arrival, outcome in zip(batch.arrivals, outcomes, strict=True) if outcome is wanted]
+            for wanted in (Offer.QUEUED, Offer.DUPLICATE)
+        )
+        desk.execute(_RENEW, _packed(fresh, repeated, batch.rejected))
     return outcomes
 
 
-@lru_cache(maxsize=1024)
-def _statement(start: int, rows: int) -> str:
-    places = ", ?" * len(Row._fields)
-    values = ", ".join(f"({place}{places})" for place in range(start, start + rows))
-    return f"INSERT INTO offer (place, {_ROW}) VALUES {values}"  # noqa: S608 - numbers and our own names
+def _judged(desk: sqlite3.Connection, arrivals: Sequence[Arrival]) -> list[Offer]:
+    """What becomes of each arrival, by the claims there are and by those before it."""
+    ids = [claim_id(each.workspace_id.bytes, each.event_id) for each in arrivals]
+    asked = b"".join(ids), as_json(list(range(len(ids))))
+    claimed: dict[bytes, int] = dict(desk.execute(_CLAIMED, asked))
+    outcomes = []
+    for own, arrival in zip(ids, arrivals, strict=True):
+        now = micros(arrival.received_at)
+        repeats = arrival.claimed and own in claimed and now - claimed[own] <= WINDOW
+        outcomes.append(Offer.DUPLICATE if repeats else Offer.QUEUED)
+        if arrival.claimed and not repeats:
+            claimed[own] = now
+    return outcomes
+
+
+def _packed(
+    fresh: Sequence[Arrival], repeated: Sequence[Arrival], rejected: Counter[tuple[Lane, str]]
+) -> tuple[object, ...]:
+    """The columns of the view ``offer``. Entries are written as `Entry` reads them."""
+    ids, moments, places, start = [], [], [], 0
+    received: Counter[Lane] = Counter()
+    for arrival in fresh:
+        workspace, key, channel, event_id, claimed, at, body, user_agent, address, headers = arrival
+        now = micros(at)
+        received[Lane(workspace, now // HOUR, key, channel)] += 1
+        if claimed:
+            ids.append(claim_id(workspace.bytes, event_id))
+            moments.append(now)
+        size = len(body)
+        places.append(
+            (workspace, key, channel, event_id, claimed, now, user_agent, address, dict(headers), start, size)
+        )
+        start += size
+    duplicate = Counter(
+        Lane(each.workspace_id, hour_of(each.received_at), each.key_id, each.channel) for each in repeated
+    )
+    lanes = [(*lane, events, 0) for lane, events in received.items()]
+    lanes += [(*lane, events, events) for lane, events in duplicate.items()]
+    lanes += [(*lane, events, 0) for (lane, _), events in rejected.items()]
+    refused = [(*lane, reason, events) for (lane, reason), events in rejected.items()]
+    bodies = b"".join([arrival.body for arrival in fresh])
+    return (
+        b"".join(ids),
+        as_json(moments),
+        as_json(places),
+        bodies,
+        len(places),
+        as_json(lanes),
+        as_json(refused),
+    )

@@ -1,42 +1,36 @@
-"""The file: its tables, how they came to be, and how a connection to it is opened.
+"""The file: its tables, and how a connection to it is opened.
 
-Ids of workspaces and keys are the 16 bytes of their uuid; times are microseconds, hours are hours
-since 1970 in UTC. Indexes begin with what grows (``arrival_lane``, ``claim_age``), so a commit adds to
-their last page; only claims are scattered, by nature.
+The arrivals of one commit are one row of ``batch``: written and removed at once, they cost a few
+pages and no index. What a commit scatters are its claims alone, so a claim is as small as it can be.
+Ids of workspaces and keys are uuids as text; times are microseconds, hours are hours since 1970 in UTC.
 """
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-STEPS: Final = (
-    """
-    CREATE TABLE claim (
-        workspace BLOB NOT NULL, event_id TEXT NOT NULL, claimed_at INTEGER NOT NULL,
-        PRIMARY KEY (event_id, workspace)
-    ) WITHOUT ROWID;
-    CREATE INDEX claim_age ON claim (claimed_at);
+from plugins.ingest_spool.carrying import carry_over
 
-    CREATE TABLE arrival (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        workspace BLOB NOT NULL, key BLOB NOT NULL, channel TEXT NOT NULL, hour INTEGER NOT NULL,
-        event_id TEXT NOT NULL, claimed INTEGER NOT NULL, received_at INTEGER NOT NULL, body BLOB NOT NULL,
-        user_agent TEXT, address TEXT, headers TEXT
+FORM: Final = 2
+"""``PRAGMA user_version`` of a file of this form; `carrying` brings an older one here."""
+
+TABLES: Final = """
+    CREATE TABLE batch (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        waiting INTEGER NOT NULL, arrivals TEXT NOT NULL, bodies BLOB NOT NULL
     );
-    CREATE INDEX arrival_lane ON arrival (received_at, hour, workspace, key, channel);
+
+    CREATE TABLE claim (id BLOB PRIMARY KEY, claimed_at INTEGER NOT NULL) WITHOUT ROWID;
 
     CREATE TABLE quarantine (
         seq INTEGER PRIMARY KEY,
-        workspace BLOB NOT NULL, key BLOB NOT NULL, channel TEXT NOT NULL, hour INTEGER NOT NULL,
-        event_id TEXT NOT NULL, claimed INTEGER NOT NULL, received_at INTEGER NOT NULL, body BLOB NOT NULL,
-        user_agent TEXT, address TEXT, headers TEXT,
-        reason TEXT NOT NULL
+        workspace TEXT NOT NULL, arrival TEXT NOT NULL, body BLOB NOT NULL, reason TEXT NOT NULL
     );
 
     CREATE TABLE ledger (
-        workspace BLOB NOT NULL, key BLOB NOT NULL, channel TEXT NOT NULL, hour INTEGER NOT NULL,
+        workspace TEXT NOT NULL, hour INTEGER NOT NULL, key TEXT NOT NULL, channel TEXT NOT NULL,
         received INTEGER NOT NULL DEFAULT 0, duplicate INTEGER NOT NULL DEFAULT 0,
         stored INTEGER NOT NULL DEFAULT 0, quarantined INTEGER NOT NULL DEFAULT 0,
         late INTEGER NOT NULL DEFAULT 0, bots INTEGER NOT NULL DEFAULT 0,
@@ -44,21 +38,20 @@ STEPS: Final = (
     ) WITHOUT ROWID;
 
     CREATE TABLE rejection (
-        workspace BLOB NOT NULL, key BLOB NOT NULL, channel TEXT NOT NULL, hour INTEGER NOT NULL,
+        workspace TEXT NOT NULL, hour INTEGER NOT NULL, key TEXT NOT NULL, channel TEXT NOT NULL,
         reason TEXT NOT NULL, events INTEGER NOT NULL,
         PRIMARY KEY (workspace, hour, key, channel, reason)
-    ) WITHOUT ROWID;
-    """,
-)
-"""Step n brings the file from ``PRAGMA user_version`` n to n + 1; steps are only ever added."""
+    ) WITHOUT ROWID
+"""
 
-_Connection = TypeVar("_Connection", bound=sqlite3.Connection)
+_UPGRADE_MS: Final = 600_000
+"""How long to wait while another process brings the file to the newest form."""
 
 _WAL_PAGES: Final = 8_000
 """Pages of 4 KiB in the log before a commit moves them to the main file: fewer rewrites of hot pages."""
 
 
-def connect(path: Path, busy_seconds: float, kind: type[_Connection]) -> _Connection:
+def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     """A connection whose every commit is on disk when it returns.
 
     It may be handed from one thread to another, but used by one at a time.
@@ -66,14 +59,7 @@ def connect(path: Path, busy_seconds: float, kind: type[_Connection]) -> _Connec
     Raises:
         sqlite3.Error: the file cannot be opened or is no spool.
     """
-    connection = sqlite3.connect(
-        path,
-        timeout=busy_seconds,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=512,
-        factory=kind,
-    )
+    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
@@ -81,6 +67,7 @@ def connect(path: Path, busy_seconds: float, kind: type[_Connection]) -> _Connec
         connection.execute("PRAGMA cache_size = -8192")
         connection.execute("PRAGMA temp_store = MEMORY")
         _upgrade(connection)
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * busy_seconds)}")
     except BaseException:
         connection.close()
         raise
@@ -102,14 +89,22 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _upgrade(connection: sqlite3.Connection) -> None:
     """Bring the file to the newest form; two processes may try at once, one does the work."""
-    if _version(connection) == len(STEPS):
+    if _form(connection) == FORM:
         return
+    connection.execute(f"PRAGMA busy_timeout = {_UPGRADE_MS}")
     with transaction(connection):
-        for number, step in enumerate(STEPS[_version(connection) :], _version(connection) + 1):
-            for statement in step.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number}")
+        form = _form(connection)
+        if form == 0:
+            _create(connection)
+        elif form == 1:
+            carry_over(connection, _create)
+        connection.execute(f"PRAGMA user_version = {FORM}")
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in TABLES.split(";"):
+        connection.execute(statement)
+
+
+def _form(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

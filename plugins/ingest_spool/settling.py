@@ -1,154 +1,142 @@
-"""The consumer's side of the file: what waits, what became of it, and the ledger."""
+"""The consumer's side of the file: what waits, and what became of it."""
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import orjson
 
-from plugins.ingest_spool.batch import WINDOW
-from plugins.ingest_spool.rows import Row, hour_from, hour_start, instant, micros, queued
+from plugins.ingest_spool.arrivals import PLACES, Entry, Lane, as_json, entries, put, queued
+from plugins.ingest_spool.claims import sweep
 from plugins.ingest_spool.schema import transaction
-from service_core.plugin import Channel, Event, LedgerRow, Quarantined, Queued, QueueState
+from service_core.plugin import Event, Quarantined, Queued, QueueState
 
-_ROW: Final = ", ".join(Row._fields)
 _LATE: Final = timedelta(hours=24)
-_PURGED_AT_LEAST: Final = 100
+_SWEPT_AT_LEAST: Final = 100
+_SWEPT_PER_EVENT: Final = 4
+"""Claims looked at for each event settled: one whose window is over stays for two days more, or so."""
 
-_FATES: Final = """
-    WITH fate (seq, stored, late, bot, reason) AS
-        (SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?))
-"""
-_COUNT_SETTLED: Final = f"""
-    INSERT INTO ledger (workspace, hour, key, channel, stored, late, bots, quarantined)
-    {_FATES} SELECT workspace, hour, key, channel, sum(stored), sum(late), sum(bot), sum(NOT stored)
-    FROM fate JOIN arrival USING (seq) WHERE true GROUP BY workspace, hour, key, channel
+_FIND: Final = "SELECT number, arrivals FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+_REMOVE: Final = "DELETE FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+_KEEP_REST: Final = "UPDATE batch SET waiting = ?, arrivals = ? WHERE number = ?"
+_COUNT: Final = """
+    INSERT INTO ledger (workspace, hour, key, channel, stored, quarantined, late, bots)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3,
+        value ->> 4, value ->> 5, value ->> 6, value ->> 7
+    FROM json_each(?) WHERE true
     ON CONFLICT DO UPDATE SET stored = stored + excluded.stored, late = late + excluded.late,
         bots = bots + excluded.bots, quarantined = quarantined + excluded.quarantined
-"""  # noqa: S608 - our own column names
-_SET_ASIDE: Final = f"""
-    INSERT INTO quarantine (seq, {_ROW}, reason)
-    {_FATES} SELECT seq, {_ROW}, reason FROM fate JOIN arrival USING (seq) WHERE NOT stored
-"""  # noqa: S608 - our own column names
-_REMOVE: Final = "DELETE FROM arrival WHERE seq IN (SELECT value ->> 0 FROM json_each(?))"
-_PURGE: Final = """
-    DELETE FROM claim WHERE (workspace, event_id) IN
-        (SELECT workspace, event_id FROM claim WHERE claimed_at < ? ORDER BY claimed_at LIMIT ?)
 """
-_LEDGER: Final = """
-    WITH waiting AS (
-        SELECT hour, key, channel, count(*) AS events FROM arrival INDEXED BY arrival_lane
-        WHERE workspace = ? GROUP BY hour, key, channel
-    )
-    SELECT hour, key, channel, received, stored, duplicate, quarantined, late, bots, coalesce(events, 0)
-    FROM ledger LEFT JOIN waiting USING (hour, key, channel)
-    WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY hour, key, channel
-"""
-_REJECTED: Final = """
-    SELECT hour, key, channel, reason, events FROM rejection
-    WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY reason
-"""
-_UNCOUNT: Final = """
-    INSERT INTO ledger (workspace, hour, key, channel, quarantined)
-    SELECT workspace, hour, key, channel, -count(*) FROM quarantine
-    WHERE workspace = ? GROUP BY workspace, hour, key, channel
-    ON CONFLICT DO UPDATE SET quarantined = quarantined + excluded.quarantined
-"""
-_BRING_BACK: Final = f"""
-    INSERT INTO arrival (seq, {_ROW}) SELECT seq, {_ROW} FROM quarantine WHERE workspace = ?
-"""  # noqa: S608 - our own column names
+_SET_ASIDE: Final = "INSERT INTO quarantine (seq, workspace, arrival, body, reason) VALUES (?, ?, ?, ?, ?)"
+_ASIDE: Final = "SELECT seq, arrival, body, reason FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?"
+
+Counts = defaultdict[Lane, list[int]]
+"""By lane: stored, quarantined, late, bots."""
+
+
+class Fate(NamedTuple):
+    """What became of an arrival; ``late`` and ``bot`` belong to one that was stored."""
+
+    late: bool = False
+    bot: bool = False
+    aside: Quarantined | None = None
 
 
 def take(connection: sqlite3.Connection, limit: int) -> list[Queued]:
     """The oldest waiting arrivals, in order of sequence."""
-    rows = connection.execute(f"SELECT seq, {_ROW} FROM arrival ORDER BY seq LIMIT ?", (limit,))  # noqa: S608 - our own column names
-    return [queued(seq, kept) for seq, *kept in rows]
+    taken: list[Queued] = []
+    for number, places, bodies in connection.execute(
+        "SELECT number, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
+    ):
+        taken += [
+            queued(number * PLACES + place, entry, bodies[entry.start : entry.start + entry.length])
+            for place, entry in enumerate(entries(places))
+            if entry is not None
+        ]
+        if len(taken) >= limit:
+            break
+    return taken[:limit]
 
 
 def settle(
     connection: sqlite3.Connection, stored: Sequence[Event], quarantined: Sequence[Quarantined]
 ) -> None:
     """Remove, count and set aside in one commit; drop some claims whose window is over."""
-    fates: list[tuple[Any, ...]] = [
-        (e.seq, True, e.received_at - e.timestamp > _LATE, e.is_bot, None) for e in stored
-    ]
-    fates += [(q.queued.seq, False, False, False, q.reason) for q in quarantined]
-    document = orjson.dumps(fates).decode()
-    newest = max(
-        (*(e.received_at for e in stored), *(q.queued.arrival.received_at for q in quarantined)),
-        default=None,
-    )
+    fates = {e.seq: Fate(late=e.received_at - e.timestamp > _LATE, bot=e.is_bot) for e in stored}
+    fates |= {each.queued.seq: Fate(aside=each) for each in quarantined}
+    moments = [e.received_at for e in stored] + [q.queued.arrival.received_at for q in quarantined]
     with transaction(connection):
-        connection.execute(_COUNT_SETTLED, (document,))
-        if quarantined:
-            connection.execute(_SET_ASIDE, (document,))
-        connection.execute(_REMOVE, (document,))
-        if newest is not None:
-            _purge(connection, newest, _PURGED_AT_LEAST + 2 * len(fates))
-
-
-def _purge(connection: sqlite3.Connection, now: datetime, at_most: int) -> None:
-    """Twice the pace of what comes in, so old claims never pile up and no commit is long."""
-    connection.execute(_PURGE, (micros(now) - WINDOW, at_most))
+        _leave(connection, fates)
+        if moments:
+            sweep(connection, max(moments), _SWEPT_AT_LEAST + _SWEPT_PER_EVENT * len(fates))
 
 
 def quarantined(connection: sqlite3.Connection, workspace_id: UUID, limit: int) -> list[Quarantined]:
     """The quarantined arrivals of a workspace, in order of sequence."""
-    rows = connection.execute(
-        f"SELECT seq, reason, {_ROW} FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?",  # noqa: S608 - our own column names
-        (workspace_id.bytes, limit),
-    )
-    return [Quarantined(queued(seq, kept), reason) for seq, reason, *kept in rows]
+    rows = connection.execute(_ASIDE, (str(workspace_id), limit))
+    return [Quarantined(queued(seq, _entry(text), body), reason) for seq, text, body, reason in rows]
 
 
 def replay(connection: sqlite3.Connection, workspace_id: UUID) -> int:
     """Put the quarantined arrivals of a workspace back in the queue, under their old sequence."""
-    mine = (workspace_id.bytes,)
+    everything = -1
     with transaction(connection):
-        connection.execute(_UNCOUNT, mine)
-        moved = connection.execute(_BRING_BACK, mine).rowcount
-        connection.execute("DELETE FROM quarantine WHERE workspace = ?", mine)
-    return moved
-
-
-def ledger(
-    connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
-) -> list[LedgerRow]:
-    """Ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
-    asked = (workspace_id.bytes, hour_from(start), hour_from(end))
-    connection.execute("BEGIN")
-    try:
-        rejected: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
-        for *lane, reason, events in connection.execute(_REJECTED, asked):
-            rejected[tuple(lane)][reason] = events
-        rows = connection.execute(_LEDGER, (asked[0], *asked)).fetchall()
-    finally:
-        connection.execute("COMMIT")
-    return [_ledger_row(row, rejected.get(row[:3], {})) for row in rows]
-
-
-def _ledger_row(row: tuple[Any, ...], rejected: dict[str, int]) -> LedgerRow:
-    hour, key, channel, received, stored, duplicate, quarantined, late, bots, waiting = row
-    return LedgerRow(
-        hour=hour_start(hour),
-        key_id=UUID(bytes=key),
-        channel=Channel(channel),
-        received=received,
-        stored=stored,
-        duplicate=duplicate,
-        quarantined=quarantined,
-        in_flight=waiting,
-        late=late,
-        bots=bots,
-        rejected_by_reason=rejected,
-    )
+        aside = connection.execute(_ASIDE, (str(workspace_id), everything)).fetchall()
+        counts: Counts = defaultdict(lambda: [0, 0, 0, 0])
+        for seq, text, body, _ in aside:
+            entry = _entry(text)
+            put(connection, seq, entry, body)
+            counts[entry.lane][1] -= 1
+        _count(connection, counts)
+        connection.execute("DELETE FROM quarantine WHERE workspace = ?", (str(workspace_id),))
+    return len(aside)
 
 
 def state(connection: sqlite3.Connection) -> QueueState:
     """Number and oldest receipt of what waits."""
-    (waiting,) = connection.execute("SELECT count(*) FROM arrival").fetchone()
-    oldest = connection.execute("SELECT received_at FROM arrival ORDER BY seq LIMIT 1").fetchone()
-    return QueueState(waiting=waiting, oldest_received_at=None if oldest is None else instant(oldest[0]))
+    (waiting,) = connection.execute("SELECT coalesce(sum(waiting), 0) FROM batch").fetchone()
+    oldest = take(connection, 1)
+    return QueueState(waiting, oldest[0].arrival.received_at if oldest else None)
+
+
+def _leave(connection: sqlite3.Connection, fates: Mapping[int, Fate]) -> None:
+    """Take arrivals out of their batches and count them; one that has left before is not counted again."""
+    counts: Counts = defaultdict(lambda: [0, 0, 0, 0])
+    empty = []
+    asked = as_json(list({seq // PLACES for seq in fates}))
+    for number, text in connection.execute(_FIND, (asked,)).fetchall():
+        places = entries(text)
+        for place, entry in enumerate(places):
+            seq = number * PLACES + place
+            if entry is None or seq not in fates:
+                continue
+            fate, places[place] = fates[seq], None
+            stored, tally = fate.aside is None, counts[entry.lane]
+            for column, holds in enumerate((stored, not stored, fate.late, fate.bot)):
+                tally[column] += holds
+            if fate.aside is not None:
+                _set_aside(connection, entry, fate.aside)
+        rest = sum(place is not None for place in places)
+        if rest:
+            connection.execute(_KEEP_REST, (rest, as_json([p and tuple(p) for p in places]), number))
+        else:
+            empty.append(number)
+    connection.execute(_REMOVE, (as_json(empty),))
+    _count(connection, counts)
+
+
+def _set_aside(connection: sqlite3.Connection, entry: Entry, aside: Quarantined) -> None:
+    seq, body = aside.queued.seq, aside.queued.arrival.body
+    text = as_json(tuple(entry))
+    connection.execute(_SET_ASIDE, (seq, entry.workspace, text, body, aside.reason))
+
+
+def _count(connection: sqlite3.Connection, counts: Counts) -> None:
+    connection.execute(_COUNT, (as_json([(*lane, *numbers) for lane, numbers in counts.items()]),))
+
+
+def _entry(text: str) -> Entry:
+    return Entry(*orjson.loads(text))

@@ -5,14 +5,15 @@ the same turn of the event loop; under load the length of a commit sets the size
 """
 
 import asyncio
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from plugins.ingest_spool.batch import Batch, Desk, commit
-from plugins.ingest_spool.rows import Lane, Row
-from service_core.plugin import Offer, QueueFailed
+from plugins.ingest_spool.arrivals import PLACES, Lane
+from plugins.ingest_spool.batch import Batch, commit
+from service_core.plugin import Arrival, Offer, QueueFailed
 
 T = TypeVar("T")
 
@@ -28,19 +29,19 @@ class Writer:
         bound: offers that may be undecided at one time.
     """
 
-    def __init__(self, connect: Callable[[], Desk], bound: int) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], bound: int) -> None:
         self._connect = connect
         self._bound = bound
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-writer")
-        self._connection: Desk | None = None
+        self._connection: sqlite3.Connection | None = None
         self._next = Batch()
         self._waiting: list[asyncio.Future[Offer]] = []
         self._committing = 0
         self._working = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def offer(self, row: Row) -> asyncio.Future[Offer]:
-        """The outcome of a row, once it is durable.
+    def offer(self, arrival: Arrival) -> asyncio.Future[Offer]:
+        """The outcome of an arrival, once it is durable.
 
         Raises:
             QueueFailed: too many offers wait already.
@@ -49,7 +50,7 @@ class Writer:
             raise QueueFailed("queue")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Offer] = loop.create_future()
-        self._next.rows.append(row)
+        self._next.arrivals.append(arrival)
         self._waiting.append(future)
         if not self._working:
             self._working = True
@@ -63,13 +64,13 @@ class Writer:
         if not self._working and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
 
-    async def run(self, work: Callable[[Desk], T]) -> T:
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do other work on the writing thread, between two commits."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._worked, work)
 
     async def aclose(self) -> None:
         """Commit what is left, then close the file."""
-        while self._working or self._next.rows or self._next.rejected:
+        while self._working or self._next.arrivals or self._next.rejected:
             if not self._working:
                 self._begin()
             await self.run(lambda _: None)
@@ -77,10 +78,10 @@ class Writer:
         self._thread.shutdown()
 
     def _begin(self) -> None:
-        """Hand what has gathered to the thread."""
+        """Hand what has gathered to the thread, as much as one commit takes."""
         self._stop_timer()
-        batch, futures = self._next, self._waiting
-        self._next, self._waiting = Batch(), []
+        batch, futures = Batch(self._next.arrivals[:PLACES], self._next.rejected), self._waiting[:PLACES]
+        self._next, self._waiting = Batch(self._next.arrivals[PLACES:]), self._waiting[PLACES:]
         self._working, self._committing = True, len(futures)
         loop = asyncio.get_running_loop()
 
@@ -120,13 +121,15 @@ class Writer:
         self._go_on()
 
     def _go_on(self) -> None:
-        self._committing, self._working = 0, False
-        if self._waiting:
-            self._begin()
+        self._committing = 0
+        self._working = bool(self._waiting)
+        if self._working:
+            # After the answers that were just decided: what their readers send next shares the commit.
+            asyncio.get_running_loop().call_soon(self._begin)
         elif self._next.rejected:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
 
-    def _worked(self, work: Callable[[Desk], T]) -> T:
+    def _worked(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """On the thread: work with the open connection; after a fault the next work opens a new one."""
         if self._connection is None:
             self._connection = self._connect()

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.tables import GENERATION
 
-FRESH_SECONDS: Final = 0.001
+FRESH_SECONDS: Final = 0.005
 """How long an answer is given again: under load the question would cost more than all else of a look-up."""
 
 _ADVANCES: Final = "touchpoint advances"

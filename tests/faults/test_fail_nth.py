@@ -28,10 +28,11 @@ class Faulty:
         failing = self._plan.calls == self._plan.at
         if failing and not self._plan.after:
             raise sqlite3.OperationalError("disk I/O error")
-        cursor = self._connection.execute(*statement)
-        if failing:
-            raise sqlite3.OperationalError("disk I/O error")
-        return cursor
+        try:
+            return self._connection.execute(*statement)
+        finally:
+            if failing:
+                raise sqlite3.OperationalError("disk I/O error")
 
     def __getattr__(self, name):
         return getattr(self._connection, name)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from plugins import ingest_spool
 from plugins.ingest_spool.adapter import Spool
+from plugins.ingest_spool.claims import claim_id
 from plugins.ingest_spool.settings import SpoolSettings
 from service_core.extension import load
 from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Quarantined, Queued, Reason
@@ -137,7 +138,8 @@ async def test_old_claims_go_when_later_events_are_settled(tmp_path: Path) -> No
         await queue.offer(arrival("later", at=NOON + timedelta(days=8)))
         await queue.settle([stored(q) for q in await queue.take(100)], [])
     with sqlite3.connect(tmp_path / "ingest.db") as file:
-        assert file.execute("SELECT event_id FROM claim").fetchall() == [("later",)]
+        claims = file.execute("SELECT id FROM claim").fetchall()
+    assert claims == [(claim_id(WORKSPACE.bytes, "later"),)]
     file.close()
 
 

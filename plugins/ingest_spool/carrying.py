@@ -1,0 +1,73 @@
+"""A file of the first form, where each arrival and each claim in clear was a row of its own, brought to this one."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any, Final
+from uuid import UUID
+
+from plugins.ingest_spool.arrivals import PLACES, Entry, as_json
+from plugins.ingest_spool.claims import WINDOW, claim_id
+
+_OLD: Final = ("claim", "arrival", "quarantine", "ledger", "rejection")
+_LANE: Final = "uuid(workspace), hour, uuid(key), channel"
+_COPIES: Final = (
+    f"""INSERT INTO claim (id, claimed_at)
+    SELECT claim_id(workspace, event_id) AS id, claimed_at FROM old_claim
+    WHERE claimed_at >= (SELECT max(claimed_at) FROM old_claim) - {WINDOW} ORDER BY id""",  # noqa: S608 - a number of ours
+    f"INSERT INTO ledger SELECT {_LANE}, received, duplicate, stored, quarantined, late, bots FROM old_ledger",  # noqa: S608 - our own names
+    f"INSERT INTO rejection SELECT {_LANE}, reason, events FROM old_rejection",  # noqa: S608 - our own names
+    f"INSERT INTO sqlite_sequence SELECT 'batch', seq / {PLACES} FROM sqlite_sequence WHERE name = 'old_arrival'",  # noqa: S608 - a number of ours
+)
+"""No sequence is given twice, so the numbers of batches go on where the sequences of arrivals ended."""
+
+_ARRIVAL: Final = "workspace, key, channel, event_id, claimed, received_at, user_agent, address, headers"
+_ARRIVALS: Final = f"SELECT seq, body, {_ARRIVAL} FROM old_arrival ORDER BY seq"  # noqa: S608 - our own names
+_ASIDE: Final = f"SELECT seq, body, reason, {_ARRIVAL} FROM old_quarantine"  # noqa: S608 - our own names
+_BATCH: Final = "INSERT INTO batch (number, waiting, arrivals, bodies) VALUES (?, ?, ?, ?)"
+_SET_ASIDE: Final = "INSERT INTO quarantine (seq, workspace, arrival, body, reason) VALUES (?, ?, ?, ?, ?)"
+
+
+def carry_over(connection: sqlite3.Connection, create: Callable[[sqlite3.Connection], None]) -> None:
+    """Move everything to the tables that ``create`` makes; inside a transaction.
+
+    Arrivals keep their sequences: a place that was settled before is empty.
+    """
+    for table in _OLD:
+        connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    create(connection)
+    connection.create_function("uuid", 1, _uuid, deterministic=True)
+    connection.create_function("claim_id", 2, claim_id, deterministic=True)
+    for number, rows in groupby(connection.execute(_ARRIVALS).fetchall(), lambda row: row[0] // PLACES):
+        _put_together(connection, number, list(rows))
+    for seq, body, reason, *arrival in connection.execute(_ASIDE).fetchall():
+        entry = _entry(arrival, 0, len(body))
+        connection.execute(_SET_ASIDE, (seq, entry.workspace, as_json(tuple(entry)), body, reason))
+    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'batch'")
+    for statement in _COPIES:
+        connection.execute(statement)
+    for table in _OLD:
+        connection.execute(f"DROP TABLE old_{table}")
+
+
+def _put_together(connection: sqlite3.Connection, number: int, rows: list[tuple[Any, ...]]) -> None:
+    places: list[tuple[object, ...] | None] = [None] * (rows[-1][0] % PLACES + 1)
+    bodies = b""
+    for seq, body, *arrival in rows:
+        places[seq % PLACES] = tuple(_entry(arrival, len(bodies), len(body)))
+        bodies += body
+    connection.execute(_BATCH, (number, len(rows), as_json(places), bodies))
+
+
+def _entry(arrival: list[Any], start: int, length: int) -> Entry:
+    workspace, key, channel, event_id, claimed, received_at, user_agent, address, headers = arrival
+    kept = {} if headers is None else json.loads(headers)
+    return Entry(
+        _uuid(workspace), _uuid(key), channel, event_id, bool(claimed), received_at, user_agent, address, kept,
+        start, length,
+    )  # fmt: skip
+
+
+def _uuid(raw: bytes) -> str:
+    return str(UUID(bytes=raw))

@@ -1,0 +1,67 @@
+"""The ledger as it is read: what was counted, and what waits at the same moment."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from plugins.ingest_spool.arrivals import Lane, entries, hour_from, hour_start, uuid_of
+from service_core.plugin import Channel, LedgerRow
+
+_COUNTED: Final = """
+    SELECT hour, key, channel, received, stored, duplicate, quarantined, late, bots FROM ledger
+    WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY hour, key, channel
+"""
+_REJECTED: Final = """
+    SELECT hour, key, channel, reason, events FROM rejection
+    WHERE workspace = ? AND hour >= ? AND hour < ? ORDER BY reason
+"""
+
+
+def ledger(
+    connection: sqlite3.Connection, workspace_id: UUID, start: datetime, end: datetime
+) -> list[LedgerRow]:
+    """Ledger rows with ``start <= hour < end``, oldest first, all read at one moment."""
+    asked = (str(workspace_id), hour_from(start), hour_from(end))
+    connection.execute("BEGIN")
+    try:
+        counted = connection.execute(_COUNTED, asked).fetchall()
+        rejected = connection.execute(_REJECTED, asked).fetchall()
+        waiting = _waiting(connection) if counted else Counter()
+    finally:
+        connection.execute("COMMIT")
+    reasons: dict[tuple[int, str, str], dict[str, int]] = defaultdict(dict)
+    for hour, key, channel, reason, events in rejected:
+        reasons[hour, key, channel][reason] = events
+    return [
+        _row(row, waiting[Lane(workspace_id, row[0], uuid_of(row[1]), row[2])], reasons.get(row[:3], {}))
+        for row in counted
+    ]
+
+
+def _waiting(connection: sqlite3.Connection) -> Counter[Lane]:
+    """Arrivals that wait, counted from the batches themselves."""
+    return Counter(
+        entry.lane
+        for (written,) in connection.execute("SELECT arrivals FROM batch")
+        for entry in entries(written)
+        if entry is not None
+    )
+
+
+def _row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, int]) -> LedgerRow:
+    hour, key, channel, received, stored, duplicate, quarantined, late, bots = counted
+    return LedgerRow(
+        hour=hour_start(hour),
+        key_id=uuid_of(key),
+        channel=Channel(channel),
+        received=received,
+        stored=stored,
+        duplicate=duplicate,
+        quarantined=quarantined,
+        in_flight=waiting,
+        late=late,
+        bots=bots,
+        rejected_by_reason=rejected,
+    )
