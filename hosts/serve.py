@@ -24,7 +24,7 @@ from hosts.ownership import consumer_of
 from hosts.roles.model import Role
 from hosts.roles.site import site
 from hosts.roles.work import consuming, exporting, scheduled
-from hosts.serving import address_of, bind, serve, stop_on_signals
+from hosts.serving import address_of, bind, require, serve, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.worker.exports import exporter_of
 from service_core.gateway.readiness import Readiness
@@ -48,6 +48,7 @@ def run(
     write_logs()
     file = config.absolute()
     settings = load_settings(file)
+    require(server or settings.http.server)
     with consumer_of(file.parent) as alone:
         if not alone:
             raise StartupError(f"Another process serves {file.parent}. Stop it, or choose another folder.")

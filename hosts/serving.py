@@ -9,16 +9,16 @@ import signal
 import socket
 from collections.abc import Coroutine
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from importlib.util import find_spec
+from typing import Any, TypeVar
 
 import uvloop
 
 from hosts.guard import App
 from hosts.servers import BACKLOG
 from service_core.kernel.errors import StartupError
+from service_core.kernel.listening import place
 from service_core.kernel.settings import Server
-
-HIGHEST_PORT: Final = 65535
 
 _Result = TypeVar("_Result")
 
@@ -33,16 +33,19 @@ def bind(address: str, *, together: bool = False) -> socket.socket:
     Raises:
         StartupError: the address is none, or it is taken.
     """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > HIGHEST_PORT:
-        raise StartupError(f"{address!r} is no address to listen on. Write HOST:PORT.")
+    try:
+        host, port = place(address)
+    except ValueError as fault:
+        raise StartupError(f"{fault}.") from None
     family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
     try:
-        place = host.strip("[]"), int(port)
-        return socket.create_server(place, family=family, backlog=BACKLOG, reuse_port=together)
+        where = host.strip("[]"), port
+        return socket.create_server(where, family=family, backlog=BACKLOG, reuse_port=together)
     except OSError as fault:
+        reason = str(fault.strerror or fault).partition(" (while ")[0]
         raise StartupError(
-            f"Cannot listen on {address}: {fault.strerror or fault}. Stop what uses it, or choose another."
+            f"Cannot listen on {address}: {reason}. Stop what uses it, or choose another, "
+            "by --api and --ingest or in the settings."
         ) from None
 
 
@@ -65,6 +68,19 @@ def address_of(listener: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def require(server: Server) -> None:
+    """Refuse a server that is not installed, before anything is opened for it.
+
+    Raises:
+        StartupError: it is not.
+    """
+    if find_spec(server) is None:
+        raise StartupError(
+            f"The server {server} is not installed. Install it with `pip install touchpoint[{server}]`, or choose "
+            "another."
+        )
+
+
 async def serve(app: App, listener: socket.socket, server: Server, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain.
 
@@ -74,16 +90,10 @@ async def serve(app: App, listener: socket.socket, server: Server, shutdown: asy
         server: which server to run.
         shutdown: set it to stop.
 
-    Raises:
-        StartupError: the server is not installed.
+    The server is installed (`require`).
     """
     with listener:
-        try:
-            module = import_module(f"hosts.servers.{server}")
-        except ImportError:
-            raise StartupError(
-                f"The server {server} is not installed. Run `pip install {server}`, or choose another."
-            ) from None
+        module = import_module(f"hosts.servers.{server}")
         await module.serve(app, listener, shutdown)
 
 

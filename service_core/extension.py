@@ -160,12 +160,13 @@ class Registry:
         Raises:
             StartupError: unknown scheme; the installed ones are named.
         """
-        scheme = url.partition("://")[0].lower()
-        adapter = self.adapters.get((port, scheme))
-        if adapter is None:
+        scheme, colon, _ = url.partition("://")
+        adapter = self.adapters.get((port, scheme.lower()))
+        if adapter is None or not colon:
             known = ", ".join(f"{s}://" for p, s in sorted(self.adapters) if p == port) or "none"
+            serves = f"serves {scheme}://" if colon else f"can be chosen, as {url!r} is no URL"
             raise StartupError(
-                f"No adapter for {port!r} serves {scheme}://. Installed: {known}. "
+                f"No adapter for {port!r} {serves}. Installed: {known}. "
                 "Correct the URL in the settings, or install the plugin that brings it."
             )
         return adapter

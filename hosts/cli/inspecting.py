@@ -51,18 +51,20 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what would run.
 
-    Loads the settings and every plugin, asks databases whether they answer, and starts nothing.
+    Loads the settings and every plugin, asks databases and Redis whether they answer, and starts nothing.
     """
     import asyncio
     import logging
 
     from hosts.caution import cautions
     from hosts.cli.deployment import service_of
+    from hosts.serving import require
 
     logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
     service = service_of(config)
     asyncio.run(_checked(service.ports.all()))
     settings, registry = service.settings, service.registry
+    require(settings.http.server)
     console = output()
     console.print(_table(("setting", "adapter"), _adapters(settings)))
     console.print()

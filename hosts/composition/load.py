@@ -36,10 +36,17 @@ def load_settings(file: Path | None) -> Settings:
     try:
         return _Deployment(**table)
     except ValidationError as fault:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in fault.errors())
+        wrong = "; ".join(
+            f"{'.'.join(map(str, error['loc']))}: {_said(error['msg'])}" for error in fault.errors()
+        )
         raise StartupError(f"A setting has a value that does not fit. {wrong}.") from None
     except SettingsError as fault:
         raise StartupError(f"{fault}. Lists are written as JSON in an environment variable.") from None
+
+
+def _said(message: str) -> str:
+    """What a check of ours said, without the library's words before it."""
+    return message.removeprefix("Value error, ")
 
 
 def known_names() -> tuple[str, ...]:
@@ -78,7 +85,13 @@ def _read(file: Path) -> Mapping[str, Any]:
         raise StartupError(
             f"There is no settings file {file}. Make one with `touchpoint init DIR`."
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
+    except IsADirectoryError:
+        raise StartupError(
+            f"{file} is a folder. Name the settings file in it: {file / 'touchpoint.toml'}."
+        ) from None
+    except OSError as fault:
+        raise StartupError(f"The settings file {file} cannot be read: {fault.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as fault:
         raise StartupError(f"The settings file {file} cannot be read: {fault}.") from None
 
 

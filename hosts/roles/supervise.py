@@ -21,7 +21,7 @@ from hosts.composition.load import load_settings
 from hosts.logs import write_logs
 from hosts.ownership import consumer_of
 from hosts.roles.model import SCALES, SERVING, Role, check
-from hosts.serving import address_of, bind_together, stop_on_signals
+from hosts.serving import address_of, bind_together, require, stop_on_signals
 from hosts.serving import run as run_loop
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server
@@ -88,6 +88,8 @@ def run(
     file = config.absolute()
     settings, processes = load_settings(file), processes_of(role, workers)
     check(settings, installed(), processes)
+    if Role.API in processes or Role.INGEST in processes:
+        require(server or settings.http.server)
     if Role.API in processes:
         warn(settings)
     doors = {Role.API: api or settings.http.api, Role.INGEST: ingest or settings.http.ingest}

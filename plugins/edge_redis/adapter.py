@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from plugins.edge_redis.settings import EdgeRedisSettings
-from service_core.plugin import EdgeDown, Recalled, Route, Shared
+from service_core.plugin import EdgeDown, Recalled, Route, Shared, StartupError
 
 AT_ONCE: Final = 256
 """Questions of one round trip at most."""
@@ -41,6 +41,22 @@ class RedisEdge:
         self._redis = Redis.from_pool(_pool(settings))
         self._shared: Shared[Command, Any] = Shared(self._sent, lambda _: EdgeDown(), AT_ONCE)
         self._away_until = 0.0
+
+    async def check(self) -> None:
+        """Look whether the server answers; changes nothing, and lets go of it.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            await self._redis.ping()
+        except (RedisError, OSError) as fault:
+            raise StartupError(
+                f"The Redis server of links.edge does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                "host, port and password in the URL are right."
+            ) from None
+        finally:
+            await self._redis.aclose()
 
     async def aclose(self) -> None:
         """Close the connections."""

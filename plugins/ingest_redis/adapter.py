@@ -8,7 +8,7 @@ from uuid import UUID
 from plugins.ingest_redis.consumer import Consumer
 from plugins.ingest_redis.entries import Keys, entry, hash_of, lane_of
 from plugins.ingest_redis.reader import Reader
-from plugins.ingest_redis.server import FAULTS, check, connect
+from plugins.ingest_redis.server import FAULTS, check, connect, start
 from plugins.ingest_redis.settings import IngestRedisSettings
 from plugins.ingest_redis.writer import Claimed, Rejected, Writer
 from service_core.plugin import (
@@ -22,6 +22,7 @@ from service_core.plugin import (
     QueueFailed,
     QueueState,
     Reason,
+    StartupError,
 )
 
 
@@ -40,6 +41,22 @@ class RedisQueue:
         self._consumer = Consumer(self._redis, self._keys, settings)
         self._reader = Reader(self._redis, self._keys, settings)
 
+    async def check(self) -> None:
+        """Look whether the server answers and keeps what it acknowledges; lets go of it.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            await check(self._redis, self._fsync)
+        except FAULTS as fault:
+            raise StartupError(
+                f"The Redis server of ingest.queue does not answer: {str(fault).rstrip('.')}. See that it runs, and "
+                "that host, port and password in the URL are right."
+            ) from None
+        finally:
+            await self._redis.aclose()
+
     async def start(self) -> None:
         """Look whether the server keeps what it acknowledges.
 
@@ -47,7 +64,7 @@ class RedisQueue:
             StartupError: it may not; the message says what to change, and nothing stays open.
         """
         try:
-            await check(self._redis, self._fsync)
+            await start(self._redis, self._fsync)
         except BaseException:
             await self._redis.aclose()
             raise

@@ -49,18 +49,26 @@ def script(redis: Redis, name: str) -> AsyncScript:
     return redis.register_script((Path(__file__).parent / "scripts" / f"{name}.lua").read_text())
 
 
-async def check(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+async def start(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
     """Refuse a server that may forget acknowledged events. One that cannot be reached is checked by nobody.
 
     Raises:
-        StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.
+        StartupError: as `check`.
     """
     try:
-        facts = await redis.info()
+        await check(redis, fsync)
     except (Unreachable, Silent):
         _log.warning("the ingest queue cannot be reached; events are refused until it can")
-        return
-    problem = _problem(facts) or await _seldom(redis, fsync)
+
+
+async def check(redis: Redis, fsync: Literal["always", "everysec"]) -> None:
+    """Refuse a server that may forget acknowledged events.
+
+    Raises:
+        StartupError: it is too old, evicts keys, or writes no log, or writes it too seldom.
+        RedisError, OSError: it cannot be reached.
+    """
+    problem = _problem(await redis.info()) or await _seldom(redis, fsync)
     if problem:
         raise StartupError(f"The Redis server of ingest.queue {problem}.")
 

@@ -12,7 +12,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from plugins.limits_redis.breaker import Breaker
 from plugins.limits_redis.settings import LimitsRedisSettings
-from service_core.plugin import Allowance, LimiterDown, Shared
+from service_core.plugin import Allowance, LimiterDown, Shared, StartupError
 
 AT_ONCE: Final = 256
 """Requests counted in one call at most."""
@@ -61,6 +61,22 @@ class RedisLimiter:
         self._script = self._redis.register_script(SPEND)
         self._breaker = Breaker()
         self._shared = Shared(self._count, lambda _: LimiterDown(), AT_ONCE)
+
+    async def check(self) -> None:
+        """Look whether the server answers; changes nothing, and lets go of it.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            await self._redis.ping()
+        except (RedisError, OSError) as fault:
+            raise StartupError(
+                f"The Redis server of limits.store does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                "host, port and password in the URL are right."
+            ) from None
+        finally:
+            await self._redis.aclose()
 
     async def aclose(self) -> None:
         """Close the connections."""

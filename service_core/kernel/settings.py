@@ -5,12 +5,44 @@ One frozen model per section of ``touchpoint.toml``; an environment variable
 the descriptions below. An adapter's own options stand in its URL, not here.
 """
 
+from ipaddress import ip_network
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from service_core.kernel.listening import place
 
 Server = Literal["hypercorn", "uvicorn", "granian"]
 """ASGI servers `touchpoint serve` can run."""
+
+
+def _listening(address: str) -> str:
+    place(address)
+    return address
+
+
+def _listening_or_not(address: str) -> str:
+    return _listening(address) if address else address
+
+
+def _network(text: str) -> str:
+    try:
+        ip_network(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no address and no network, such as 10.0.0.7 or 10.0.0.0/8") from None
+    return text
+
+
+def _host(name: str) -> str:
+    if any(sign in name for sign in "/@ "):
+        raise ValueError(f"{name!r} is no host; write a name alone, such as go.example.com")
+    return name
+
+
+Listening = Annotated[str, AfterValidator(_listening)]
+"""``HOST:PORT``."""
+Network = Annotated[str, AfterValidator(_network)]
+"""An address, or a network with its prefix."""
 
 
 class Section(BaseModel):
@@ -40,7 +72,7 @@ class IngestSettings(Section):
         ("touchpoint-python", "touchpoint-node"),
         description="User-Agent parts that mark a server SDK; its events have the source `api`.",
     )
-    trusted_proxies: tuple[str, ...] = Field(
+    trusted_proxies: tuple[Network, ...] = Field(
         (),
         description="Addresses or networks of the proxies in front; only theirs is a forwarded client "
         "address believed.",
@@ -100,9 +132,9 @@ class AttributionSettings(Section):
 class HttpSettings(Section):
     """What the service listens on, and the addresses it gives out."""
 
-    api: str = Field("127.0.0.1:8080", description="Address and port of the API.")
-    ingest: str = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
-    links: str = Field(
+    api: Listening = Field("127.0.0.1:8080", description="Address and port of the API.")
+    ingest: Listening = Field("127.0.0.1:8081", description="Address and port of the ingest host.")
+    links: Annotated[str, AfterValidator(_listening_or_not)] = Field(
         "",
         description="Address and port for redirects alone; empty for none. The ingest host answers requests "
         "that name the link domain in any case.",
@@ -188,7 +220,7 @@ ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]
 class LinksSettings(Section):
     """Trackable links."""
 
-    domain: str = Field(
+    domain: Annotated[str, AfterValidator(_host)] = Field(
         "",
         description="Host of redirect links, e.g. `go.example.com`; empty for direct links only. It never "
         "changes once links are published.",
@@ -213,7 +245,7 @@ class LinksSettings(Section):
 class MonitoringSettings(Section):
     """What an operator watches."""
 
-    listen: str = Field(
+    listen: Annotated[str, AfterValidator(_listening_or_not)] = Field(
         "",
         description="Address and port that answer `/metrics`, `/health` and `/ready` for the processes of one "
         "command, e.g. `127.0.0.1:9100`; empty for none. It takes no credential: keep it private.",

@@ -89,6 +89,30 @@ BROKEN = {
         "Connection refused",
         "See that the server runs",
     ),
+    "a queue that is away": (
+        '[ingest]\nqueue = "redis://:sesame@127.0.0.1:1/0"',
+        "ingest.queue does not answer",
+        "See that it runs",
+    ),
+    "counters that are away": (
+        '[limits]\nstore = "redis://:sesame@127.0.0.1:1/0"',
+        "limits.store does not answer",
+        "See that it runs",
+    ),
+    "a memory of redirects that is away": (
+        '[links]\nedge = "redis://:sesame@127.0.0.1:1/0"',
+        "links.edge does not answer",
+        "See that it runs",
+    ),
+    "what is no URL": ('[storage]\nevents = "events.duckdb"', "'events.duckdb' is no URL", "duckdb://"),
+    "what is no address": ('[http]\napi = "localhost"', "http.api", "HOST:PORT"),
+    "a port beyond all": ('[http]\napi = "localhost:80800"', "http.api", "HOST:PORT"),
+    "a proxy without an address": ('[ingest]\ntrusted_proxies = ["proxy"]', "trusted_proxies", "10.0.0.0/8"),
+    "a link domain with more than a host": (
+        '[links]\ndomain = "https://go.example.com"',
+        "links.domain",
+        "host",
+    ),
     "no TOML": ("storage = [", "cannot be read", "touchpoint.toml"),
 }
 
