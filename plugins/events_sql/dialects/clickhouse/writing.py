@@ -83,15 +83,16 @@ def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
     """Bring what follows from the events of a workspace up to date."""
     version = _version(writer)
     _touch(writer, {_session(event) for event in events})
-    own = _of_sessions(writer, workspace, events)
+    span = _spanned(writer, workspace, events)
+    writer.keep(_OWN.name, sa.select(EVENTS).where(*_touched(EVENTS, workspace, span)))
     for table, found in (
-        (SESSIONS, caches.sessions_of(own)),
-        (TOLD, caches.told_of(own)),
-        (WEAK_LINKS, caches.weak_links_of(own, _NAMED)),
+        (SESSIONS, caches.sessions_of(_OWN)),
+        (TOLD, caches.told_of(_OWN)),
+        (WEAK_LINKS, caches.weak_links_of(_OWN, _NAMED)),
     ):
         _replace(writer, version, table, found, [])
-    told = [CANDIDATES.c.workspace_id == workspace, CANDIDATES.c.session_no.in_(sa.select(_TOUCHED.c.no))]
-    _replace(writer, version, CANDIDATES, caches.candidates_of(own), told)
+    stood = _touched(CANDIDATES, workspace, span)
+    _replace(writer, version, CANDIDATES, caches.candidates_of(_OWN), stood)
     relinked = _relinked(writer, workspace, events)
     _relink(writer, version, workspace, relinked)
     if any(any(said(event)[::2]) for event in events) or (relinked and _has_ids(writer, workspace)):
@@ -192,22 +193,21 @@ def _touch(writer: Reader, numbers: Iterable[int]) -> None:
     _session_of(writer).fill(_TOUCHED, [(no,) for no in numbers])
 
 
-def _of_sessions(writer: Reader, workspace: UUID, events: Sequence[Event]) -> sa.TableClause:
-    """Every event of the touched sessions, read once; looked for only in the time they span."""
-    c, touched = SESSIONS.c, sa.select(_TOUCHED.c.no)
-    own = (c.workspace_id == workspace, c.session_no.in_(touched))
+def _spanned(writer: Reader, workspace: UUID, events: Sequence[Event]) -> tuple[datetime, datetime]:
+    """The first and the last instant of the touched sessions, as they were and with the batch."""
+    c = SESSIONS.c
+    own = (c.workspace_id == workspace, c.session_no.in_(sa.select(_TOUCHED.c.no)))
     ((first, last),) = writer.rows(sa.select(sa.func.min(c.first_at), sa.func.max(c.last_at)).where(*own))
     instants = [naive(event.timestamp) for event in events]
     instants += [naive(aware(at)) for at in (first, last) if at is not None]
-    e = EVENTS.c
-    found = sa.select(EVENTS).where(
-        e.workspace_id == workspace,
-        e.timestamp >= sa.literal(min(instants)),
-        e.timestamp <= sa.literal(max(instants)),
-        e.session_no.in_(touched),
-    )
-    writer.keep(_OWN.name, found)
-    return _OWN
+    return min(instants), max(instants)
+
+
+def _touched(table: sa.Table, workspace: UUID, span: tuple[datetime, datetime]) -> list[Expression]:
+    """The rows of the touched sessions; looked for only in the time they span."""
+    c, (first, last) = table.c, span
+    inside = [c.timestamp >= sa.literal(first), c.timestamp <= sa.literal(last)]
+    return [c.workspace_id == workspace, *inside, c.session_no.in_(sa.select(_TOUCHED.c.no))]
 
 
 def _version(writer: Reader) -> int:
