@@ -1,0 +1,263 @@
+"""What events cost in ClickHouse: measured as a store grows, beside what the model of the deployers' page says.
+
+    nice -n 10 python -m tests.bench.capacity --events 10000000 50000000
+
+Needs the engine (``nox -s clickhouse`` installs it). A seeded history, sessions of five events that
+follow one another over a year, is written by SQL inside the engine, with all that is derived; 30 %
+of it is one workspace, which is asked at every size named. Times are of processors, not of the clock,
+so that a busy machine tells the same. What was written is removed afterwards.
+"""
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+import clickhouse_connect
+from rich.console import Console
+from rich.table import Table
+
+from plugins.events_sql import caches
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.dialects.clickhouse import layout, writing
+from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.settings import ClickHouseSettings
+from plugins.events_sql.tables import CANDIDATES, EVENTS, OWNERS, SESSIONS, TOLD, WEAK_LINKS
+from service_core.plugin import (
+    Aggregate,
+    Buckets,
+    CohortPlan,
+    ConversionSet,
+    Credit,
+    FunnelPlan,
+    Relation,
+    Scan,
+    Sort,
+    Span,
+    Unit,
+    Weighting,
+    count,
+    distinct,
+    total,
+)
+from service_core.testing.story import Story
+from tests.bench.capacity_model import APPEND_SECONDS, needs
+from tests.bench.history import _COLUMNS, PER_SESSION, WORKSPACE, YEAR_SECONDS
+
+Ask = Callable[[SqlEvents], Awaitable[Any]]
+START = datetime(2025, 7, 1, tzinfo=UTC)
+SLICE = 1_000_000
+"""Events of one insert."""
+
+LIMITS = {"max_memory_usage": 8_000_000_000, "max_threads": 2}
+BATCH, BATCHES = 5_000, 4
+SHARE = 0.3
+"""Of the events, those of the workspace that is asked."""
+
+_SPELLED = {"hash(": "cityHash64(", "::VARCHAR": "::String", "::BIGINT": "::Int64"}
+
+
+def _number(of: str) -> str:
+    return f"toInt128(bitShiftRight(reinterpretAsUInt128(sipHash128({of})), 1))"
+
+
+_TOLD = {
+    "workspace_id": "toUUID(concat('00000000-0000-0000-0000-', leftPad(lower(hex(toUInt8(w))), 12, '0')))",
+    "visitor_id": "concat('visitor-', lower(hex(MD5(toString(w * 100000000 + v)))))",
+    "session_id": "concat('session-', lower(hex(MD5(toString(s)))))",
+    "strong_id": "if(k = 1 AND known AND luck % 2 = 0, concat('user-', lower(hex(MD5(toString(intDiv(v, 2)))))), NULL)",
+    "visitor_no": _number("'v', w, v"),
+    "strong_no": "if(k = 1 AND known AND luck % 2 = 0, " + _number("'u', w, intDiv(v, 2)") + ", NULL)",
+    "session_no": _number("'s', w, s"),
+}
+_HISTORY = """
+CREATE OR REPLACE TEMPORARY TABLE own AS
+SELECT {columns} FROM (
+  SELECT *, s * {per} + k AS i, cityHash64(v, 7) % 4 = 0 AS known,
+    toDateTime64('{start}', 6, 'UTC') + toIntervalSecond(second + k * 40) AS happened,
+    multiIf(luck % 3 = 0, 'google', luck % 3 = 1, 'news', NULL) AS source_of,
+    multiIf(luck % 3 = 0, 'cpc', luck % 3 = 1, 'organic', NULL) AS medium_of,
+    multiIf(luck % 3 = 0, 'paid_search', luck % 3 = 1, 'organic_search', NULL) AS channel_of
+  FROM (
+    SELECT toInt64(number) AS s, toInt64(arrayJoin(range({per}))) AS k, s % 10 < 3 AS is_large, toInt64(cityHash64(s, 1) % 1000) AS luck,
+      intDiv(s * {year}, {sessions}) AS second,
+      if(is_large, 1, 2 + toInt64(cityHash64(s, 2) % 9)) AS w, toInt64(cityHash64(s, 3) % (intDiv(s, 6) + 1)) AS v
+    FROM numbers({first}, {count})))
+"""
+
+
+@contextmanager
+def processors() -> Iterator[list[float]]:
+    """Seconds of processors and of the clock that the block took."""
+    spent = [time.process_time(), time.perf_counter()]
+    yield spent
+    spent[:] = time.process_time() - spent[0], time.perf_counter() - spent[1]
+
+
+def write(writer: Reader, first: int, last: int, whole: int) -> None:
+    """Let a history of a year grow, with all that follows from it.
+
+    Args:
+        writer: where it is written.
+        first: how many of its events are written.
+        last: how many shall be.
+        whole: how many it has.
+    """
+    columns = []
+    for c in EVENTS.columns:
+        text = _TOLD.get(c.name) or _COLUMNS.get(c.name, "NULL")
+        for said, instead in _SPELLED.items():
+            text = text.replace(said, instead)
+        columns.append(f"CAST({text} AS {layout.column(EVENTS, c)}) AS {c.name}")
+    told = {
+        "columns": ", ".join(columns),
+        "per": PER_SESSION,
+        "start": f"{START:%Y-%m-%d}",
+        "year": YEAR_SECONDS,
+    }
+    for at in range(first, last, SLICE):
+        count = (min(at + SLICE, last) - at) // PER_SESSION
+        writer.text(
+            _HISTORY.format(**told, sessions=whole // PER_SESSION, first=at // PER_SESSION, count=count)
+        )
+        _derive(writer)
+    for w in range(1, 11):
+        own, weak = writing._of(EVENTS, UUID(int=w)), writing._of(WEAK_LINKS, UUID(int=w))
+        links = caches.links_of(own, weak).subquery("links_of")
+        writing._replace(writer, writing._version(writer), OWNERS, caches.owners_of(links), [])
+
+
+def _derive(writer: Reader) -> None:
+    """Store the events of the table ``own``, and what follows from them."""
+    writer.text(f"INSERT INTO events SELECT {', '.join(c.name for c in EVENTS.columns)} FROM own")
+    for kind in ("visitor", "strong"):
+        prefix = {"visitor": "v:", "strong": "u:"}[kind]
+        writer.text(
+            f"INSERT INTO ids SELECT DISTINCT workspace_id, concat('{prefix}', {kind}_id), {kind}_no"
+            f" FROM own WHERE {kind}_id IS NOT NULL"
+        )
+    version, own = writing._version(writer), writing._OWN
+    for table, found in (
+        (SESSIONS, caches.sessions_of(own)),
+        (TOLD, caches.told_of(own)),
+        (CANDIDATES, caches.candidates_of(own)),
+    ):
+        writing._replace(writer, version, table, found, [])
+
+
+def asked(of: Scan) -> dict[str, Ask]:
+    """Typical questions about a workspace, by their kind in the model."""
+    days = tuple(of.span.start + timedelta(days=i) for i in range(0, (of.span.end - of.span.start).days, 7))
+    weeks = Buckets(Unit.WEEK, days, days[-1] + timedelta(days=7))
+    steps = tuple(frozenset({name}) for name in ("page_view", "add_to_cart", "purchase"))
+    last = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
+    totals = (
+        count(Relation.EVENTS),
+        distinct("visitor_id", Relation.EVENTS),
+        distinct("session", Relation.EVENTS),
+    )
+    top = {"order": (Sort("m0"),), "limit": 20}
+    referrers = ({Relation.EVENTS: "entry.referrer_host"},)
+    campaigns = ({Relation.CREDITS: "touch.utm_campaign"},)
+    credited = (total("credit", Relation.CREDITS), total("amount", Relation.CREDITS))
+    return {
+        "totals": lambda store: store.aggregate(Aggregate(of, totals)),
+        "breakdown": lambda store: store.aggregate(Aggregate(of, totals[1:2], referrers, **top)),
+        "attribution": lambda store: store.aggregate(Aggregate(of, credited, campaigns, credit=last, **top)),
+        "retention": lambda store: store.cohorts(CohortPlan(of, weeks, weeks)),
+        "funnel": lambda store: store.funnel(FunnelPlan(of, steps, timedelta(days=14), of.span.end)),
+    }
+
+
+async def appended(store: SqlEvents, until: datetime) -> tuple[float, float]:
+    """Seconds of processors and of the clock for an event that comes in by a batch, with all that follows."""
+    random, spent = Random(1), [0.0, 0.0]
+    for number in range(BATCHES):
+        story = Story(UUID(int=1))
+        for i in range(BATCH):
+            visitor = f"new-{until:%y%m%d%H}-{number}-{i // PER_SESSION}"
+            at = until + timedelta(seconds=random.randrange(3600))
+            story.happens(
+                "page_view", at=at, visitor=visitor, session=visitor, page_path=f"/{random.randrange(400)}"
+            )
+        with processors() as took:
+            await store.append(story.events)
+        spent = [a + b / BATCH / BATCHES for a, b in zip(spent, took, strict=True)]
+    return spent[0], spent[1]
+
+
+async def sizes(store: SqlEvents) -> dict[str, int]:
+    """Bytes on disk of each table."""
+    text = "SELECT table, toInt64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database = 'default' GROUP BY 1"
+    return dict(await store._engine.read(lambda reader: reader.text(text, {})))
+
+
+async def measured(store: SqlEvents, events: int, until: datetime, console: Console) -> None:
+    """Ask, and tell beside what was expected."""
+    of_tables = await sizes(store)
+    derived = sum(of_tables.values()) - of_tables["events"]
+    expected = needs(events)
+    table = Table("figure", "measured", "model", title=f"{events:,} events")
+    table.add_row(
+        "bytes an event", f"{of_tables['events'] / events:.1f}", f"{expected.bytes_events / events:.1f}"
+    )
+    table.add_row(
+        "bytes of what follows", f"{derived / events:.1f}", f"{expected.bytes_derived / events:.1f}"
+    )
+    span = Span(START, until)
+    for name, looked in (("30 days", Span(max(START, until - timedelta(days=30)), until)), ("all", span)):
+        of = Scan(UUID(WORKSPACE), looked, "USD", "UTC", ConversionSet(frozenset({"purchase"})), ())
+        read = int(events * SHARE * (looked.end - looked.start) / (span.end - span.start))
+        for kind, ask in asked(of).items():
+            tries = []
+            for _ in range(2):
+                with processors() as took:
+                    await ask(store)
+                tries.append(tuple(took))
+            cpu, clock = min(tries)
+            seconds = needs(events, read=read, processors=1).seconds[kind]
+            table.add_row(
+                f"{kind}, {name}, {read / 1e6:.1f} million", f"{cpu:.2f} s ({clock:.2f})", f"{seconds:.2f} s"
+            )
+    cpu, clock = await appended(store, until)
+    table.add_row(
+        "append, an event", f"{cpu * 1000:.3f} ms ({clock * 1000:.3f})", f"{APPEND_SECONDS * 1000:.3f} ms"
+    )
+    console.print(table)
+
+
+async def main(sizes: Sequence[int], folder: Path) -> None:
+    """Write, ask, and forget."""
+    named = {"url": "clickhouse://here/default", "host": "here", "path": "default", "timeout_seconds": 600}
+
+    def connect() -> Any:
+        return clickhouse_connect.get_client(interface="chdb", path=str(folder), settings=LIMITS)
+
+    store = SqlEvents(ClickHouse(ClickHouseSettings.model_validate(named), connect))
+    await store.start()
+    console, written = Console(width=100), 0
+    for events in sorted(sizes):
+        with processors() as took:
+            await store._engine.write(partial(write, first=written, last=events, whole=max(sizes)))
+        rate = (events - written) / took[0]
+        console.print(f"{events:,} events, the last {took[1]:.0f} s: {rate:,.0f} a second of one processor")
+        written = events
+        await measured(store, events, START + timedelta(seconds=YEAR_SECONDS * events // max(sizes)), console)
+    await store.aclose()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
+    given = parser.parse_args()
+    with TemporaryDirectory() as made:
+        asyncio.run(main(given.events, Path(made) / "data"))

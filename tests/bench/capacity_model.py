@@ -1,0 +1,88 @@
+"""What a ClickHouse deployment of a size needs: one function, for the deployers' page and for the benchmark.
+
+    python -m tests.bench.capacity_model
+
+prints the tables of ``docs/deployers/capacity.md``. The constants are what `tests.bench.capacity` measured
+at ten million events.
+"""
+
+from math import ceil
+from typing import Final, NamedTuple
+
+EVENT_BYTES: Final = 88.0
+DERIVED_BYTES: Final = 57.0
+APPEND_SECONDS: Final = 0.0001
+SHARD_BYTES: Final = 1e12
+"""What a shard holds with room for merges, and is copied to a new machine within hours."""
+
+YEAR_SECONDS: Final = 365 * 86_400
+PEAK: Final = 5
+"""Events of the busiest minute to those of an average one."""
+
+QUESTIONS: Final = {
+    "totals": (0.02, 0.1),
+    "breakdown": (0.02, 0.1),
+    "retention": (0.15, 0.6),
+    "funnel": (0.1, 0.8),
+    "attribution": (0.35, 0.8),
+}
+"""Seconds of a processor for a kind of question: of any size, and for each million events it reads."""
+
+SIZES: Final = (1_000_000_000, 10_000_000_000, 100_000_000_000)
+SHARE: Final = 1_000
+"""A workspace of the table has one of so many events."""
+
+PROCESSORS: Final = 16
+
+
+class Needs(NamedTuple):
+    """What is needed.
+
+    Attributes:
+        bytes_events: of the events, on the disks of one copy.
+        bytes_derived: of what follows from them, likewise.
+        shards: that hold a copy.
+        writers: processors that are busy with a year of them in its busiest minutes.
+        seconds: until a question is answered, by its kind.
+    """
+
+    bytes_events: float
+    bytes_derived: float
+    shards: int
+    writers: float
+    seconds: dict[str, float]
+
+
+def needs(events: int, read: int = 0, processors: int = PROCESSORS) -> Needs:
+    """What a number of events needs.
+
+    Args:
+        events: stored, in a year where writing is concerned.
+        read: by a question: those of one workspace in the days it asks about.
+        processors: that answer it; what is worked out before anything is read runs on one.
+    """
+    held, derived = events * EVENT_BYTES, events * DERIVED_BYTES
+    return Needs(
+        held,
+        derived,
+        ceil((held + derived) / SHARD_BYTES),
+        events / YEAR_SECONDS * PEAK * APPEND_SECONDS,
+        {kind: once + each * read / 1_000_000 / processors for kind, (once, each) in QUESTIONS.items()},
+    )
+
+
+def deployments() -> list[str]:
+    """The rows of the page's table."""
+    rows = []
+    for events in SIZES:
+        need, each = needs(events), needs(events, events // SHARE)
+        disk = (need.bytes_events + need.bytes_derived) / 1e12
+        times = " | ".join(f"{each.seconds[kind]:.1f} s" for kind in ("totals", "attribution"))
+        rows.append(
+            f"| {events // 10**9} billion | {disk:.2g} TB | {need.shards} | {need.writers:.1f} | {times} |"
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    print("\n".join(deployments()))  # noqa: T201 - its answer
