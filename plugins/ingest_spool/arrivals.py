@@ -1,13 +1,15 @@
 """Arrivals as a row of ``batch`` keeps them, and back; the codes of time the file uses.
 
-Their bodies stand one behind the other, as they came; all else is one JSON array with an `Entry` for
-each. A place whose arrival has left is null, so the others keep their sequences.
+Their bodies stand one behind the other, as they came. Whose they are and when they came is a JSON array of
+lanes, all else one with an `Entry` for each. A place whose arrival has left is null, so the others keep
+their sequences.
 """
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -23,8 +25,8 @@ HOUR: Final = 3_600_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
-_ONE: Final = "SELECT arrivals, bodies FROM batch WHERE number = ?"
-_PUT: Final = "INSERT OR REPLACE INTO batch (number, waiting, arrivals, bodies) VALUES (?, ?, ?, ?)"
+_ONE: Final = "SELECT lanes, arrivals, bodies FROM batch WHERE number = ?"
+_PUT: Final = "INSERT OR REPLACE INTO batch (number, waiting, lanes, arrivals, bodies) VALUES (?, ?, ?, ?, ?)"
 
 
 class Lane(NamedTuple):
@@ -37,11 +39,14 @@ class Lane(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An arrival without its body, as it is read; ``start`` and ``length`` tell where that stands."""
+    """An arrival without its body, as it is read.
 
-    workspace: str
-    key: str
-    channel: str
+    Attributes:
+        lane: its place among the lanes of the batch.
+        start: where in the bodies of the batch its own begins.
+    """
+
+    lane: int
     event_id: str
     claimed: bool
     received_at: int
@@ -51,15 +56,21 @@ class Entry(NamedTuple):
     start: int
     length: int
 
-    @property
-    def lane(self) -> Lane:
-        """Where the ledger counts it."""
-        return Lane(uuid_of(self.workspace), self.received_at // HOUR, uuid_of(self.key), self.channel)
-
 
 def entries(text: str) -> list[Entry | None]:
     """The places of a batch from its JSON; None where an arrival has left."""
     return [None if place is None else Entry(*place) for place in orjson.loads(text)]
+
+
+def lanes(text: str) -> list[Lane]:
+    """The lanes of a batch from its JSON, where counts follow them."""
+    return [lane_of(each) for each in orjson.loads(text)]
+
+
+def lane_of(columns: Sequence[Any]) -> Lane:
+    """A lane from JSON."""
+    workspace, hour, key, channel = columns[:4]
+    return Lane(uuid_of(workspace), hour, uuid_of(key), channel)
 
 
 def as_json(value: object) -> str:
@@ -67,23 +78,24 @@ def as_json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-def put(connection: sqlite3.Connection, seq: int, entry: Entry, body: bytes) -> None:
+def put(connection: sqlite3.Connection, seq: int, lane: Lane, entry: Entry, body: bytes) -> None:
     """Let one arrival wait under a sequence it had before."""
     number, place = divmod(seq, PLACES)
-    text, bodies = connection.execute(_ONE, (number,)).fetchone() or ("[]", b"")
+    known, text, bodies = connection.execute(_ONE, (number,)).fetchone() or ("[]", "[]", b"")
+    all_lanes = [*orjson.loads(known), tuple(lane)]
     places = orjson.loads(text)
     places += [None] * (place + 1 - len(places))
-    places[place] = tuple(entry._replace(start=len(bodies), length=len(body)))
+    places[place] = tuple(entry._replace(lane=len(all_lanes) - 1, start=len(bodies), length=len(body)))
     waiting = len(places) - places.count(None)
-    connection.execute(_PUT, (number, waiting, as_json(places), bodies + body))
+    connection.execute(_PUT, (number, waiting, as_json(all_lanes), as_json(places), bodies + body))
 
 
-def queued(seq: int, entry: Entry, body: bytes) -> Queued:
+def queued(seq: int, lane: Lane, entry: Entry, body: bytes) -> Queued:
     """An arrival as it was offered."""
     arrival = Arrival(
-        workspace_id=uuid_of(entry.workspace),
-        key_id=uuid_of(entry.key),
-        channel=Channel(entry.channel),
+        workspace_id=lane.workspace,
+        key_id=lane.key,
+        channel=Channel(lane.channel),
         event_id=entry.event_id,
         claimed=entry.claimed,
         received_at=instant(entry.received_at),

@@ -26,8 +26,8 @@ _OFFERING: Final = f"""
     CREATE TEMP TRIGGER offered INSTEAD OF INSERT ON offer BEGIN
         INSERT INTO claim (id, claimed_at)
             SELECT substr(new.ids, {ID_BYTES} * key + 1, {ID_BYTES}), value FROM json_each(new.moments);
-        INSERT INTO batch (waiting, arrivals, bodies)
-            SELECT new.waiting, new.arrivals, new.bodies WHERE new.waiting > 0;
+        INSERT INTO batch (waiting, lanes, arrivals, bodies)
+            SELECT new.waiting, new.lanes, new.arrivals, new.bodies WHERE new.waiting > 0;
         INSERT INTO ledger (workspace, hour, key, channel, received, duplicate)
             SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
             FROM json_each(new.lanes) WHERE true
@@ -110,28 +110,30 @@ def _judged(desk: sqlite3.Connection, arrivals: Sequence[Arrival]) -> list[Offer
 def _packed(
     fresh: Sequence[Arrival], repeated: Sequence[Arrival], rejected: Counter[tuple[Lane, str]]
 ) -> tuple[object, ...]:
-    """The columns of the view ``offer``. Entries are written as `Entry` reads them."""
+    """The columns of the view ``offer``. Lanes and places are written as `arrivals` reads them."""
     ids, moments, places, start = [], [], [], 0
-    received: Counter[Lane] = Counter()
+    seen: dict[tuple[object, ...], int] = {}
+    received: list[int] = []
     for arrival in fresh:
         workspace, key, channel, event_id, claimed, at, body, user_agent, address, headers = arrival
         now = micros(at)
-        received[Lane(workspace, now // HOUR, key, channel)] += 1
+        lane = seen.setdefault((workspace, now // HOUR, key, channel), len(seen))
+        if lane == len(received):
+            received.append(0)
+        received[lane] += 1
         if claimed:
             ids.append(claim_id(workspace.bytes, event_id))
             moments.append(now)
         size = len(body)
-        places.append(
-            (workspace, key, channel, event_id, claimed, now, user_agent, address, dict(headers), start, size)
-        )
+        places.append((lane, event_id, claimed, now, user_agent, address, dict(headers), start, size))
         start += size
     duplicate = Counter(
         Lane(each.workspace_id, hour_of(each.received_at), each.key_id, each.channel) for each in repeated
     )
-    lanes = [(*lane, events, 0) for lane, events in received.items()]
-    lanes += [(*lane, events, events) for lane, events in duplicate.items()]
-    lanes += [(*lane, events, 0) for (lane, _), events in rejected.items()]
-    refused = [(*lane, reason, events) for (lane, reason), events in rejected.items()]
+    lanes = [(*each, events, 0) for each, events in zip(seen, received, strict=True)]
+    lanes += [(*each, events, events) for each, events in duplicate.items()]
+    lanes += [(*each, events, 0) for (each, _), events in rejected.items()]
+    refused = [(*each, reason, events) for (each, reason), events in rejected.items()]
     bodies = b"".join([arrival.body for arrival in fresh])
     return (
         b"".join(ids),

@@ -22,11 +22,15 @@ _COPIES: Final = (
 )
 """No sequence is given twice, so the numbers of batches go on where the sequences of arrivals ended."""
 
-_ARRIVAL: Final = "workspace, key, channel, event_id, claimed, received_at, user_agent, address, headers"
+_ARRIVAL: Final = (
+    "workspace, hour, key, channel, event_id, claimed, received_at, user_agent, address, headers"
+)
 _ARRIVALS: Final = f"SELECT seq, body, {_ARRIVAL} FROM old_arrival ORDER BY seq"  # noqa: S608 - our own names
 _ASIDE: Final = f"SELECT seq, body, reason, {_ARRIVAL} FROM old_quarantine"  # noqa: S608 - our own names
-_BATCH: Final = "INSERT INTO batch (number, waiting, arrivals, bodies) VALUES (?, ?, ?, ?)"
-_SET_ASIDE: Final = "INSERT INTO quarantine (seq, workspace, arrival, body, reason) VALUES (?, ?, ?, ?, ?)"
+_BATCH: Final = "INSERT INTO batch (number, waiting, lanes, arrivals, bodies) VALUES (?, ?, ?, ?, ?)"
+_SET_ASIDE: Final = """
+    INSERT INTO quarantine (seq, workspace, lane, arrival, body, reason) VALUES (?, ?, ?, ?, ?, ?)
+"""
 
 
 def carry_over(connection: sqlite3.Connection, create: Callable[[sqlite3.Connection], None]) -> None:
@@ -42,8 +46,9 @@ def carry_over(connection: sqlite3.Connection, create: Callable[[sqlite3.Connect
     for number, rows in groupby(connection.execute(_ARRIVALS).fetchall(), lambda row: row[0] // PLACES):
         _put_together(connection, number, list(rows))
     for seq, body, reason, *arrival in connection.execute(_ASIDE).fetchall():
-        entry = _entry(arrival, 0, len(body))
-        connection.execute(_SET_ASIDE, (seq, entry.workspace, as_json(tuple(entry)), body, reason))
+        whose, entry = _read(arrival, 0, 0, len(body))
+        row = (seq, whose[0], as_json(whose), as_json(tuple(entry)), body, reason)
+        connection.execute(_SET_ASIDE, row)
     connection.execute("DELETE FROM sqlite_sequence WHERE name = 'batch'")
     for statement in _COPIES:
         connection.execute(statement)
@@ -52,21 +57,22 @@ def carry_over(connection: sqlite3.Connection, create: Callable[[sqlite3.Connect
 
 
 def _put_together(connection: sqlite3.Connection, number: int, rows: list[tuple[Any, ...]]) -> None:
-    places: list[tuple[object, ...] | None] = [None] * (rows[-1][0] % PLACES + 1)
+    lanes: list[tuple[object, ...]] = []
+    places: list[Entry | None] = [None] * (rows[-1][0] % PLACES + 1)
     bodies = b""
     for seq, body, *arrival in rows:
-        places[seq % PLACES] = tuple(_entry(arrival, len(bodies), len(body)))
+        whose, places[seq % PLACES] = _read(arrival, len(lanes), len(bodies), len(body))
+        lanes.append(whose)
         bodies += body
-    connection.execute(_BATCH, (number, len(rows), as_json(places), bodies))
+    text = as_json([place and tuple(place) for place in places])
+    connection.execute(_BATCH, (number, len(rows), as_json(lanes), text, bodies))
 
 
-def _entry(arrival: list[Any], start: int, length: int) -> Entry:
-    workspace, key, channel, event_id, claimed, received_at, user_agent, address, headers = arrival
+def _read(arrival: list[Any], lane: int, start: int, length: int) -> tuple[tuple[object, ...], Entry]:
+    workspace, hour, key, channel, event_id, claimed, received_at, user_agent, address, headers = arrival
     kept = {} if headers is None else json.loads(headers)
-    return Entry(
-        _uuid(workspace), _uuid(key), channel, event_id, bool(claimed), received_at, user_agent, address, kept,
-        start, length,
-    )  # fmt: skip
+    entry = Entry(lane, event_id, bool(claimed), received_at, user_agent, address, kept, start, length)
+    return (_uuid(workspace), hour, _uuid(key), channel), entry
 
 
 def _uuid(raw: bytes) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from plugins.ingest_spool.arrivals import Lane, entries, hour_from, hour_start, uuid_of
+from plugins.ingest_spool.arrivals import Lane, entries, hour_from, hour_start, lanes, uuid_of
 from service_core.plugin import Channel, LedgerRow
 
 _COUNTED: Final = """
@@ -42,12 +42,12 @@ def ledger(
 
 def _waiting(connection: sqlite3.Connection) -> Counter[Lane]:
     """Arrivals that wait, counted from the batches themselves."""
-    return Counter(
-        entry.lane
-        for (written,) in connection.execute("SELECT arrivals FROM batch")
-        for entry in entries(written)
-        if entry is not None
-    )
+    waiting: Counter[Lane] = Counter()
+    for known, text in connection.execute("SELECT lanes, arrivals FROM batch"):
+        places = Counter(entry.lane for entry in entries(text) if entry is not None)
+        for place, lane in enumerate(lanes(known)):
+            waiting[lane] += places[place]
+    return waiting
 
 
 def _row(counted: tuple[Any, ...], waiting: int, rejected: dict[str, int]) -> LedgerRow:

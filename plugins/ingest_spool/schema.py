@@ -19,14 +19,15 @@ FORM: Final = 2
 TABLES: Final = """
     CREATE TABLE batch (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
-        waiting INTEGER NOT NULL, arrivals TEXT NOT NULL, bodies BLOB NOT NULL
+        waiting INTEGER NOT NULL, lanes TEXT NOT NULL, arrivals TEXT NOT NULL, bodies BLOB NOT NULL
     );
 
     CREATE TABLE claim (id BLOB PRIMARY KEY, claimed_at INTEGER NOT NULL) WITHOUT ROWID;
 
     CREATE TABLE quarantine (
         seq INTEGER PRIMARY KEY,
-        workspace TEXT NOT NULL, arrival TEXT NOT NULL, body BLOB NOT NULL, reason TEXT NOT NULL
+        workspace TEXT NOT NULL, lane TEXT NOT NULL, arrival TEXT NOT NULL, body BLOB NOT NULL,
+        reason TEXT NOT NULL
     );
 
     CREATE TABLE ledger (

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import orjson
 
-from plugins.ingest_spool.arrivals import PLACES, Entry, Lane, as_json, entries, put, queued
+from plugins.ingest_spool.arrivals import PLACES, Entry, Lane, as_json, entries, lane_of, lanes, put, queued
 from plugins.ingest_spool.claims import sweep
 from plugins.ingest_spool.schema import transaction
 from service_core.plugin import Event, Quarantined, Queued, QueueState
@@ -19,7 +19,7 @@ _SWEPT_AT_LEAST: Final = 100
 _SWEPT_PER_EVENT: Final = 4
 """Claims looked at for each event settled: one whose window is over stays for two days more, or so."""
 
-_FIND: Final = "SELECT number, arrivals FROM batch WHERE number IN (SELECT value FROM json_each(?))"
+_FIND: Final = "SELECT number, lanes, arrivals FROM batch WHERE number IN (SELECT value FROM json_each(?))"
 _REMOVE: Final = "DELETE FROM batch WHERE number IN (SELECT value FROM json_each(?))"
 _KEEP_REST: Final = "UPDATE batch SET waiting = ?, arrivals = ? WHERE number = ?"
 _COUNT: Final = """
@@ -30,8 +30,12 @@ _COUNT: Final = """
     ON CONFLICT DO UPDATE SET stored = stored + excluded.stored, late = late + excluded.late,
         bots = bots + excluded.bots, quarantined = quarantined + excluded.quarantined
 """
-_SET_ASIDE: Final = "INSERT INTO quarantine (seq, workspace, arrival, body, reason) VALUES (?, ?, ?, ?, ?)"
-_ASIDE: Final = "SELECT seq, arrival, body, reason FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?"
+_SET_ASIDE: Final = """
+    INSERT INTO quarantine (seq, workspace, lane, arrival, body, reason) VALUES (?, ?, ?, ?, ?, ?)
+"""
+_ASIDE: Final = """
+    SELECT seq, lane, arrival, body, reason FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?
+"""
 
 Counts = defaultdict[Lane, list[int]]
 """By lane: stored, quarantined, late, bots."""
@@ -48,11 +52,17 @@ class Fate(NamedTuple):
 def take(connection: sqlite3.Connection, limit: int) -> list[Queued]:
     """The oldest waiting arrivals, in order of sequence."""
     taken: list[Queued] = []
-    for number, places, bodies in connection.execute(
-        "SELECT number, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
+    for number, known, places, bodies in connection.execute(
+        "SELECT number, lanes, arrivals, bodies FROM batch ORDER BY number LIMIT ?", (limit,)
     ):
+        whose = lanes(known)
         taken += [
-            queued(number * PLACES + place, entry, bodies[entry.start : entry.start + entry.length])
+            queued(
+                number * PLACES + place,
+                whose[entry.lane],
+                entry,
+                bodies[entry.start : entry.start + entry.length],
+            )
             for place, entry in enumerate(entries(places))
             if entry is not None
         ]
@@ -77,7 +87,9 @@ def settle(
 def quarantined(connection: sqlite3.Connection, workspace_id: UUID, limit: int) -> list[Quarantined]:
     """The quarantined arrivals of a workspace, in order of sequence."""
     rows = connection.execute(_ASIDE, (str(workspace_id), limit))
-    return [Quarantined(queued(seq, _entry(text), body), reason) for seq, text, body, reason in rows]
+    return [
+        Quarantined(queued(seq, *_read(whose, text), body), reason) for seq, whose, text, body, reason in rows
+    ]
 
 
 def replay(connection: sqlite3.Connection, workspace_id: UUID) -> int:
@@ -86,10 +98,10 @@ def replay(connection: sqlite3.Connection, workspace_id: UUID) -> int:
     with transaction(connection):
         aside = connection.execute(_ASIDE, (str(workspace_id), everything)).fetchall()
         counts: Counts = defaultdict(lambda: [0, 0, 0, 0])
-        for seq, text, body, _ in aside:
-            entry = _entry(text)
-            put(connection, seq, entry, body)
-            counts[entry.lane][1] -= 1
+        for seq, whose, text, body, _ in aside:
+            lane, entry = _read(whose, text)
+            put(connection, seq, lane, entry, body)
+            counts[lane][1] -= 1
         _count(connection, counts)
         connection.execute("DELETE FROM quarantine WHERE workspace = ?", (str(workspace_id),))
     return len(aside)
@@ -107,18 +119,20 @@ def _leave(connection: sqlite3.Connection, fates: Mapping[int, Fate]) -> None:
     counts: Counts = defaultdict(lambda: [0, 0, 0, 0])
     empty = []
     asked = as_json(list({seq // PLACES for seq in fates}))
-    for number, text in connection.execute(_FIND, (asked,)).fetchall():
+    for number, known, text in connection.execute(_FIND, (asked,)).fetchall():
+        tallies = [(lane, counts[lane]) for lane in lanes(known)]
         places = entries(text)
         for place, entry in enumerate(places):
             seq = number * PLACES + place
             if entry is None or seq not in fates:
                 continue
             fate, places[place] = fates[seq], None
-            stored, tally = fate.aside is None, counts[entry.lane]
+            lane, tally = tallies[entry.lane]
+            stored = fate.aside is None
             for column, holds in enumerate((stored, not stored, fate.late, fate.bot)):
                 tally[column] += holds
             if fate.aside is not None:
-                _set_aside(connection, entry, fate.aside)
+                _set_aside(connection, lane, entry, fate.aside)
         rest = sum(place is not None for place in places)
         if rest:
             connection.execute(_KEEP_REST, (rest, as_json([p and tuple(p) for p in places]), number))
@@ -128,15 +142,16 @@ def _leave(connection: sqlite3.Connection, fates: Mapping[int, Fate]) -> None:
     _count(connection, counts)
 
 
-def _set_aside(connection: sqlite3.Connection, entry: Entry, aside: Quarantined) -> None:
+def _set_aside(connection: sqlite3.Connection, lane: Lane, entry: Entry, aside: Quarantined) -> None:
     seq, body = aside.queued.seq, aside.queued.arrival.body
-    text = as_json(tuple(entry))
-    connection.execute(_SET_ASIDE, (seq, entry.workspace, text, body, aside.reason))
+    whose, text = as_json(tuple(lane)), as_json(tuple(entry))
+    row = (seq, str(lane.workspace), whose, text, body, aside.reason)
+    connection.execute(_SET_ASIDE, row)
 
 
 def _count(connection: sqlite3.Connection, counts: Counts) -> None:
     connection.execute(_COUNT, (as_json([(*lane, *numbers) for lane, numbers in counts.items()]),))
 
 
-def _entry(text: str) -> Entry:
-    return Entry(*orjson.loads(text))
+def _read(whose: str, text: str) -> tuple[Lane, Entry]:
+    return lane_of(orjson.loads(whose)), Entry(*orjson.loads(text))
