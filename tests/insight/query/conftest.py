@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
+from hosts.composition.compose import installed
 from plugins.attribution_models.catalog import MODELS
 from plugins.events_memory.adapter import MemoryEvents
-from service_core.extension import load
 from service_core.gateway.render import plain
 from service_core.insight.analytics_query import QueryRequest, post_query
 from service_core.insight.attribution.model import Models
@@ -54,7 +54,7 @@ async def store(request, tmp_path):
     if request.param == "memory":
         yield MemoryEvents()
         return
-    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    store = installed().open("events", "duckdb:///events.db?threads=1", folder=tmp_path)
     await store.start()
     yield store
     await store.aclose()

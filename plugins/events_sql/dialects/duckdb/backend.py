@@ -152,17 +152,19 @@ class DuckDb:
         """Nothing to reach: the file is made at the first start, and belongs to the service while that runs."""
 
     def open(self) -> None:
-        """Open or create the file, and create the tables that are missing.
+        """Open or create the file, and create the tables that are missing, all at once.
 
         Raises:
             StartupError: another process owns the file, or it cannot be read.
         """
         try:
             self._root = self._connected()
+            self._root.begin()
             for sequence in ("id_no", "session_no"):
                 self._root.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
             for table in (*META.sorted_tables, upkeep.BACKLOG):
                 self._root.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=self.dialect)))
+            self._root.commit()
         except duckdb.Error as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
