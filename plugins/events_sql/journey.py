@@ -110,6 +110,7 @@ def _paid(told: tuple[Any, ...] | None) -> tuple[int, bool]:
 def _money(scan: Scan, number: int) -> sa.Select[Any]:
     """Charges by session: how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, frozenset())
+    rows.of_few(THEIRS)
     c = rows.table.c
     mine = person_no(rows, rows.table) == number
     own = c.currency.is_not_distinct_from(scan.currency)
@@ -122,7 +123,7 @@ def _money(scan: Scan, number: int) -> sa.Select[Any]:
 
 def _conversions(plan: JourneyPlan, number: int) -> sa.Select[Any]:
     table = conversions(plan.scan, plan.scan.span, frozenset())
-    joined, person = person_of(table, workspace=plan.scan.workspace_id)
+    joined, person = person_of(table, THEIRS.name, workspace=plan.scan.workspace_id)
     c = table.c
     columns = {"unit": c.seq, "seq": c.seq, "person_no": person, "timestamp": c.timestamp}
     mine = (person == number, of(THEIRS, c.visitor_no), *between(c.timestamp, plan.scan.span))

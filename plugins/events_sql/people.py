@@ -11,7 +11,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs
 from plugins.events_sql.log import ROW
 from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
@@ -74,7 +74,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     rows = EventRows(plan.scan, plan.scan.span)
     met = [rows.met(predicate) for predicate in plan.scan.filters]
     if plan.person is not None:
-        met.append(of(THEIRS, rows.table.c.visitor_no))
+        rows.of_few(THEIRS)
     number = rows.person_no()
     prefix = sa.literal((plan.search or "").lower())
     told = [
@@ -182,10 +182,11 @@ def _touch(scan: Scan) -> sa.Select[Any]:
 def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression]]:
     """The events of the page's persons that the scan sees, the person first."""
     rows = EventRows(scan, scan.span, table)
+    rows.of_few(THEIRS)
     number = rows.person_no()
     met = [rows.met(predicate) for predicate in scan.filters]
     source = rows.source.join(SHOWN, SHOWN.c.person_no == number)
-    return source, SHOWN.c.person_no, [*rows.where, *met, of(THEIRS, table.c.visitor_no)]
+    return source, SHOWN.c.person_no, [*rows.where, *met]
 
 
 def _seen(scan: Scan) -> sa.Select[Any]:
@@ -229,6 +230,8 @@ def _converted(scan: Scan) -> sa.Select[Any]:
 def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, frozenset())
+    if shown:
+        rows.of_few(THEIRS)
     number = person_no(rows, rows.table)
     own = rows.table.c.currency.is_not_distinct_from(scan.currency)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, of
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs
 from plugins.events_sql.log import NEWEST, ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
@@ -30,14 +30,16 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
     A weak id that only ever stood beside others leads to the person it was linked to last.
     """
     if known := reader.rows(_known_by(workspace_id, "u:" + any_id)):
-        return str(known[0][0])
+        return _name(workspace_id, known[0][0], reader)
     for column in ("visitor_id", "anonymous_id"):
+        reader.keep(THEIRS.name, _who_had(workspace_id, column, any_id))
         rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
+        rows.of_few(THEIRS)
         latest = (rows.at.desc(), EVENTS.c.seq.desc())
-        named = sa.select(rows.column("person")).select_from(rows.source).where(*rows.where)
+        named = sa.select(rows.person_no()).select_from(rows.source).where(*rows.where)
         found = reader.rows(named.where(EVENTS.c[column] == any_id).order_by(*latest).limit(1))
         if found:
-            return str(found[0][0])
+            return _name(workspace_id, found[0][0], reader)
     linked = reader.rows(_linked_to(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
 
@@ -58,17 +60,30 @@ def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
 
 
 def _known_by(workspace_id: UUID, strong_id: str) -> sa.Select[Any]:
-    """The person a strong id is, or is part of; none when it was only ever mentioned."""
-    own, name, part = IDS.alias("own"), IDS.alias("name"), PERSONS.alias("part")
+    """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
+    own, part = IDS.alias("own"), PERSONS.alias("part")
     source = own.outerjoin(part, sa.and_(part.c.no == own.c.no, part.c.workspace_id == own.c.workspace_id))
-    source = source.outerjoin(name, name.c.no == part.c.person_no)
     persons = sa.select(PERSONS.c.person_no).where(PERSONS.c.workspace_id == workspace_id)
+    named = (own.c.workspace_id == workspace_id, own.c.id == strong_id)
     lived = sa.select(EVENTS.c.strong_no).where(
-        EVENTS.c.workspace_id == workspace_id, EVENTS.c.strong_id == strong_id.removeprefix("u:")
+        EVENTS.c.workspace_id == workspace_id, EVENTS.c.strong_no.in_(sa.select(own.c.no).where(*named))
     )
     is_one = sa.or_(part.c.no.is_not(None), own.c.no.in_(persons), own.c.no.in_(lived))
-    named = sa.select(sa.func.coalesce(name.c.id, own.c.id)).select_from(source)
-    return named.where(own.c.workspace_id == workspace_id, own.c.id == strong_id, is_one)
+    number = sa.func.coalesce(part.c.person_no, own.c.no)
+    return sa.select(number).select_from(source).where(*named, is_one)
+
+
+def _who_had(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
+    """Numbers of the visitors with a weak id in some column of their events."""
+    if column == "visitor_id":
+        return sa.select(IDS.c.no).where(IDS.c.workspace_id == workspace_id, IDS.c.id == "v:" + weak_id)
+    had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
+    return sa.select(EVENTS.c.visitor_no.label("no")).where(*had).distinct()
+
+
+def _name(workspace_id: UUID, number: int, reader: Reader) -> str:
+    own = (IDS.c.workspace_id == workspace_id, IDS.c.no == sa.literal(number, Number()))
+    return str(reader.rows(sa.select(IDS.c.id).where(*own))[0][0])
 
 
 def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:
@@ -83,8 +98,9 @@ def own_events(scan: Scan, person: str, reader: Reader) -> tuple[int, Any, list[
         return None
     keep_theirs(scan.workspace_id, sa.select(sa.literal(number, Number())), reader)
     rows = EventRows(scan, scan.span)
+    rows.of_few(THEIRS)
     met = [rows.met(predicate) for predicate in scan.filters]
-    where = [*rows.where, *met, of(THEIRS, EVENTS.c.visitor_no), rows.person_no() == number]
+    where = [*rows.where, *met, rows.person_no() == number]
     return number, rows, where
 
 
@@ -143,13 +159,14 @@ def said(scan: Scan) -> sa.Select[Any]:
     """The latest different things that the persons of a page said of themselves, oldest first; one row each."""
     shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scan, all_time())
+    rows.of_few(THEIRS)
     number = rows.person_no()
     c = EVENTS.c
     last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
     different = (
         sa.select(shown.c.person_no, c.event_data, last)
         .select_from(rows.source.join(shown, shown.c.person_no == number))
-        .where(*rows.where, of(THEIRS, c.visitor_no), c.event_name == IDENTIFY)
+        .where(*rows.where, c.event_name == IDENTIFY)
         .group_by(shown.c.person_no, c.event_data)
         .subquery("different")
     )

@@ -96,10 +96,22 @@ def _named(prefix: str, key: str) -> Expression:
 def _pairs(workspace: UUID) -> sa.Select[Any]:
     """Old and new id of every `$alias`, in order of time."""
     c = EVENTS.c
-    own = (c.event_name == ALIAS, c.strong_no.is_not(None), IDS.c.no != c.strong_no)
-    statement = sa.select(IDS.c.no, c.strong_no, c.timestamp, c.seq)
-    source = EVENTS.join(IDS, _named("u:", "previous_id"))
-    return statement.select_from(source).where(*_seen(workspace), *own).order_by(c.timestamp, c.seq)
+    old = fn.JsonString(c.event_data, sa.literal("previous_id"))
+    columns = (
+        c.workspace_id,
+        c.strong_no,
+        c.timestamp,
+        c.seq,
+        (sa.literal_column("'u:'", sa.Text) + old).label("old"),
+    )
+    found = sa.select(*columns).where(*_seen(workspace), c.event_name == ALIAS, c.strong_no.is_not(None))
+    alias = found.cte("alias").prefix_with(
+        "MATERIALIZED", dialect="duckdb"
+    )  # else every id is hashed for them
+    named = sa.and_(IDS.c.workspace_id == alias.c.workspace_id, IDS.c.id == alias.c.old)
+    pairs = sa.select(IDS.c.no, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
+    other = pairs.select_from(alias.join(IDS, named)).where(IDS.c.no != alias.c.strong_no)
+    return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
 def _owned() -> tuple[sa.FromClause, Expression]:

@@ -17,7 +17,7 @@ from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, s
 from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
-from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
+from plugins.events_sql.stitching import among_few, person_names, person_no, person_of, persons_first_seen
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
 from service_core.plugin import CHARGE, REPEAT, TRACKED, TRACKED_SOURCES, Predicate, Relation, Scan, Span
 
@@ -31,10 +31,12 @@ class Rows:
     Attributes:
         at: the instant a row counts at.
         where: what every row meets.
+        few: name of the table of the question with the only visitors that are asked for (`kin`), if any.
     """
 
     at: Expression
     table: sa.FromClause
+    few: str | None = None
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
@@ -100,6 +102,11 @@ class Rows:
             ),
         )
         return _column(first, name)
+
+    def of_few(self, few: sa.TableClause) -> None:
+        """Look at some visitors only, and at nobody else's owners."""
+        self.few = few.name
+        self.where.append(among_few(few.name, self.table.c.visitor_no))
 
     def is_new(self, visitor_no: Expression) -> Expression:
         """Whether the visitor's first event ever lies in the range."""

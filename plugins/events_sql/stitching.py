@@ -19,11 +19,17 @@ from service_core.plugin import Scan
 _FOR_GOOD = sa.and_(OWNERS.c.since == sa.literal(BEGINNING), OWNERS.c.until == sa.literal(END))
 
 
-def _owners(which: str) -> sa.Select[Any]:
-    """Owners of visitors ``for_good``, or ``for_a_time``."""
+def _owners(which: str, few: str | None) -> sa.Select[Any]:
+    """Owners of visitors ``for_good``, or ``for_a_time``; of all, or of those in a table of the question."""
     lasting = _FOR_GOOD if which == "for_good" else sa.not_(_FOR_GOOD)
     columns = [c for c in OWNERS.columns if c.name != "workspace_id"]
-    return sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
+    found = sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
+    return found if few is None else found.where(among_few(few, OWNERS.c.visitor_no))
+
+
+def among_few(few: str, visitor_no: Expression) -> Expression:
+    """Whether a visitor is in a table of the question, by the name of the table (`kin`)."""
+    return visitor_no.in_(sa.select(sa.table(few, sa.column("no", sa.BigInteger)).c.no))
 
 
 def _parts() -> sa.Select[Any]:
@@ -51,22 +57,23 @@ def person_no(rows: Any, table: Any) -> Expression:
     def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
         return rows.join(name, lambda: source(build, *shape).under(name, workspace=workspace), on)
 
-    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time")
-    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good")
+    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", rows.few)
+    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", rows.few)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
     part = joined("part", lambda p: p.c.no == own, _parts)
     return sa.func.coalesce(part.c.person_no, own)
 
 
-def person_of(table: Any, **given: UUID) -> tuple[sa.FromClause, Expression]:
+def person_of(table: Any, few: str | None = None, **given: UUID) -> tuple[sa.FromClause, Expression]:
     """A table joined to what its persons follow from, and the number of the person.
 
     Args:
         table: with the columns of an event that tell whose it is.
+        few: name of the table with all its visitors, when they are few (`kin`).
         given: the workspace, unless this is a part of a source.
     """
-    holder = source(_owners, "for_a_time").under("holder", **given)
-    owner = source(_owners, "for_good").under("owner", **given)
+    holder = source(_owners, "for_a_time", few).under("holder", **given)
+    owner = source(_owners, "for_good", few).under("owner", **given)
     part = source(_parts).under("part", **given)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
     joined = table.outerjoin(holder, held(table, holder))
@@ -81,12 +88,12 @@ def persons_first_seen(scan: Scan, few: sa.TableClause | None = None) -> Derived
 
 
 def _first_seen(include_bots: bool, few: str | None) -> sa.Select[Any]:
-    joined, number = person_of(EVENTS)
+    joined, number = person_of(EVENTS, few)
     first = sa.func.min(EVENTS.c.timestamp).label("first_at")
     found = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
     found = found.where(EVENTS.c.workspace_id == WORKSPACE)
     if few is not None:
-        found = found.where(EVENTS.c.visitor_no.in_(sa.select(sa.column("no")).select_from(sa.table(few))))
+        found = found.where(among_few(few, EVENTS.c.visitor_no))
     return found if include_bots else found.where(sa.not_(EVENTS.c.is_bot))
 
 
