@@ -69,6 +69,11 @@ def _put(kept: Path, target: Path) -> None:
         target.chmod(0o600)
 
 
+def _reason(fault: Exception) -> str:
+    """Why a file cannot be read; that it is no archive the library tells in a line for each kind."""
+    return "it is no whole .tar or .tar.gz" if isinstance(fault, tarfile.ReadError) else str(fault)
+
+
 @contextmanager
 def _opened(source: Path) -> Iterator[Path]:
     """The backup as a folder."""
@@ -80,5 +85,5 @@ def _opened(source: Path) -> Iterator[Path]:
             with tarfile.open(source) as pack:
                 pack.extractall(folder, filter="data")
         except (OSError, tarfile.TarError) as fault:
-            raise StartupError(f"{source} cannot be read as a backup: {fault}.") from None
+            raise StartupError(f"{source} cannot be read as a backup: {_reason(fault)}.") from None
         yield Path(folder)

@@ -45,15 +45,16 @@ def show(client: Client, now: datetime, console: Console) -> None:
             [datetime.fromisoformat(point["timestamp"]) for point in series],
             [point["pageviews"] for point in series],
             zone,
+            console.width,
         ),
         "",
-        _table("Referrers, by visitors", referrers),
+        _table("Referrers, by visitors", referrers, console.width),
         "",
-        _table("Pages, by views", pages),
+        _table("Pages, by views", pages, console.width),
         "",
-        _table("Browsers, by visitors", browsers),
+        _table("Browsers, by visitors", browsers, console.width),
     )
 
 
-def _table(title: str, answer: Mapping[str, Any]) -> Table:
-    return ranking(title, [(row["name"], row["count"], row["percentage"]) for row in answer["data"]])
+def _table(title: str, answer: Mapping[str, Any], width: int) -> Table:
+    return ranking(title, [(row["name"], row["count"], row["percentage"]) for row in answer["data"]], width)

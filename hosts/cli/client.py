@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
@@ -44,10 +45,16 @@ class Client:
                 return dict(json.load(answer))
         except HTTPError as refused:
             with refused:
+                if refused.code == HTTPStatus.NOT_FOUND:
+                    raise StartupError(
+                        f"{self._api} answers, but is not the API. Name its address with --api."
+                    ) from None
                 raise StartupError(_sentence(refused.read())) from None
         except URLError as fault:
+            reason = getattr(fault.reason, "strerror", None) or fault.reason
             raise StartupError(
-                f"No service answers at {self._api}: {fault.reason}. Start it with `touchpoint serve`."
+                f"No service answers at {self._api}: {reason}. Start it with `touchpoint serve`, or name its address "
+                "with --api."
             ) from None
 
 

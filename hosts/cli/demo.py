@@ -1,6 +1,7 @@
 """``touchpoint demo``: the main job on real input, start to end."""
 
 import asyncio
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hosts.cli.options import SETTINGS_FILE, Template, output
+from hosts.cli.options import SETTINGS_FILE, Site, Template, output
 
 if TYPE_CHECKING:
     from service_core.access.keys import Founded
@@ -23,12 +24,13 @@ def demo(
     log: Annotated[
         Path | None,
         typer.Argument(
-            exists=True, dir_okay=False, help="An access log of your own. [default: the one that comes along]"
+            exists=True,
+            dir_okay=False,
+            metavar="LOG",
+            help="An access log of your own. [default: the one that comes along]",
         ),
     ] = None,
-    site: Annotated[
-        str, typer.Option(metavar="URL", help="Scheme and host the logged paths belong to.")
-    ] = SITE,
+    site: Site = SITE,
     folder: Annotated[
         Path | None,
         typer.Option("--dir", metavar="DIR", help="Keep the data here. [default: a temporary folder]"),
@@ -42,14 +44,18 @@ def demo(
         bool, typer.Option("--exit", help="Stop after the answers instead of serving on.")
     ] = False,
 ) -> None:
-    """Start the service on a new folder, import an access log, and show what it says."""
+    """See Touchpoint work on an access log.
+
+    Starts the service on a new folder, imports the log, shows what it says, and goes on serving until
+    Ctrl-C; a temporary folder is removed then.
+    """
     from hosts.cli.answers import show
     from hosts.cli.client import Client
     from hosts.demo.running import running_service
     from service_core.kernel.clock import system_clock
 
     console = output()
-    with _folder(folder) as place, _log(log) as file:
+    with _orderly(), _folder(folder) as place, _log(log) as file:
         founded = _founded(place, config, site)
         with running_service(place / SETTINGS_FILE, api, ingest) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
@@ -86,6 +92,18 @@ def _bring_in(file: Path, site: str, folder: Path) -> None:
 
     task = Task(folder / SETTINGS_FILE, digest_of(file), lambda: log_entries(file, site), shift_to_now=True)
     show_outcome(file.name, run_shown(task, file.name, file.stat().st_size))
+
+
+@contextmanager
+def _orderly() -> Iterator[None]:
+    """End on SIGTERM and on a closed terminal as on Ctrl-C: the service stops, a temporary folder goes."""
+    ends = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(number, signal.default_int_handler) for number in ends]
+    try:
+        yield
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)
 
 
 @contextmanager

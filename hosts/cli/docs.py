@@ -16,7 +16,7 @@ def docs(
         bool, typer.Option("--write", help="Write them; without it, say which are not up to date.")
     ] = False,
 ) -> None:
-    """Write the reference pages, or check that they are what the declarations say."""
+    """Check the reference pages against the code, or write them."""
     from hosts.composition.compose import installed
     from hosts.reference.pages import reference
 

@@ -13,6 +13,12 @@ _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _HEIGHT: Final = 6
 _WIDTH: Final = 74
 """Columns of a chart at most: it fits a terminal of 80."""
+_NAME: Final = 44
+_BAR: Final = 16
+_SHORT_BAR: Final = 4
+_SHARE: Final = 7
+_GAPS: Final = 8
+"""Of a ranking: the longest name, a long and a short bar, a share, and the space around four columns."""
 
 
 def bars(values: Sequence[float]) -> list[str]:
@@ -24,7 +30,9 @@ def bars(values: Sequence[float]) -> list[str]:
     ]
 
 
-def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo) -> RenderableType:
+def chart(
+    title: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo, width: int
+) -> RenderableType:
     """A column chart over time with its highest column and its first and last bucket.
 
     Args:
@@ -33,12 +41,14 @@ def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone:
         values: one value per bucket; when there are too many to draw, neighbours are added up, so
             they must be additive.
         zone: zone the labels are written in.
+        width: columns of the terminal.
     """
     if not values:
         return Text(f"{title}: no buckets in the range", style="dim")
-    together = -(-len(values) // _WIDTH)
+    room = max(1, min(_WIDTH, width))
+    together = -(-len(values) // room)
     columns = [sum(values[at : at + together]) for at in range(0, len(values), together)]
-    wide = [value for value in columns for _ in range(max(1, min(4, _WIDTH // len(columns))))]
+    wide = [value for value in columns for _ in range(max(1, min(4, room // len(columns))))]
     first, last = (f"{start.astimezone(zone):%b %d %H:%M}" for start in (starts[0], starts[-1]))
     label = f"{title}, {together} together" if together > 1 else title
     return Group(
@@ -48,23 +58,30 @@ def chart(title: str, starts: Sequence[datetime], values: Sequence[float], zone:
     )
 
 
-def ranking(title: str, rows: Sequence[tuple[str, float, float]]) -> Table:
+def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) -> Table:
     """A table of names with a count, a bar and a share.
 
     Args:
         title: heading.
         rows: (name, count, percentage), highest first.
+        width: columns of the terminal; names and bars give way to the numbers.
     """
+    counts = [number(count) for _, count, _ in rows]
+    room = width - max(map(len, counts), default=0) - _SHARE - _GAPS
+    longest = min(_NAME, max((len(name) for name, _, _ in rows), default=_BAR), max(1, room - _SHORT_BAR))
+    bar = min(_BAR, max(_SHORT_BAR, room - longest))
     table = Table(
         title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), show_header=False
     )
-    table.add_column(overflow="ellipsis", max_width=44, no_wrap=True)
-    table.add_column(justify="right")
-    table.add_column(style="cyan")
-    table.add_column(justify="right", style="dim")
+    table.add_column(overflow="ellipsis", max_width=longest, no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(justify="right", style="dim", no_wrap=True)
     top = max((count for _, count, _ in rows), default=0) or 1
-    for name, count, share in rows:
-        table.add_row(Text(name), number(count), "█" * max(1, round(count / top * 16)), f"{share:.1f} %")
+    if not rows:
+        table.add_row(Text("nothing", style="dim"))
+    for (name, count, share), said in zip(rows, counts, strict=True):
+        table.add_row(Text(name), said, "█" * max(1, round(count / top * bar)), f"{share:.1f} %")
     return table
 
 

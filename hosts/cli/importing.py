@@ -1,17 +1,31 @@
 """``touchpoint import``: recorded traffic, through the rules of `/track`."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, Site, WorkspaceId, output
 
 if TYPE_CHECKING:
     from hosts.importing.entries import Entry
     from hosts.importing.run import Outcome, Task
+
+_ACCEPTED: Final = "queued"
+_UNREAD: Final = "malformed"
+_SAID: Final[Mapping[str, str]] = {
+    _ACCEPTED: "Events accepted",
+    "duplicate": "Left out: duplicates",
+    "asset": "Left out: files such as images",
+    "error": "Left out: error answers",
+    "feed": "Left out: feeds and sitemaps",
+    "method": "Left out: other than GET",
+    _UNREAD: "Left out: lines of another form",
+    "empty line": "Left out: empty lines",
+}
+"""What became of an entry -> how the table says it; the other outcomes are refusals."""
 
 app = typer.Typer(
     help="Bring in recorded traffic. Safe to stop and to run again.",
@@ -19,7 +33,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The file to read.")]
+File = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, readable=True, metavar="FILE", help="The file to read.")
+]
 ShiftToNow = Annotated[
     bool, typer.Option("--shift-to-now", help="Move the newest event to now; distances stay as they are.")
 ]
@@ -28,9 +44,7 @@ ShiftToNow = Annotated[
 @app.command("access-log")
 def access_log(
     file: File,
-    site: Annotated[
-        str, typer.Option(metavar="URL", help="Scheme and host the logged paths belong to.")
-    ] = "http://localhost",
+    site: Site = "http://localhost",
     shift_to_now: ShiftToNow = False,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
@@ -48,7 +62,10 @@ def events(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Bring in events from NDJSON, CSV or Parquet: one `/track` body per line or row."""
+    """Bring in events from NDJSON, CSV or Parquet.
+
+    One `/track` body per line or row.
+    """
     from hosts.importing.files import event_entries
 
     _import(file, lambda digest: event_entries(file, digest), config, workspace, shift_to_now=shift_to_now)
@@ -94,7 +111,13 @@ def show(name: str, outcome: "Outcome") -> None:
     """Print what became of the entries, by reason."""
     from hosts.cli.drawing import facts, number
 
-    rows = [(reason.replace("_", " "), number(count)) for reason, count in outcome.counts.most_common()]
+    counts = sorted(outcome.counts.items(), key=lambda one: (one[0] != _ACCEPTED, -one[1]))
+    rows = [
+        (_SAID.get(reason) or f"Refused: {reason.replace('_', ' ')}", number(count))
+        for reason, count in counts
+    ]
     if outcome.before:
-        rows.append(("brought in before", number(outcome.before)))
-    output().print(facts(name, rows or [("entries", "0")]))
+        rows.append(("Brought in before", number(outcome.before)))
+    output().print(facts(name, rows or [("Entries", "0")]), "")
+    if set(outcome.counts) == {_UNREAD}:
+        output().print(f"No line of {name} is in combined log format.\n", style="yellow", markup=False)

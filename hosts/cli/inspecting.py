@@ -22,9 +22,9 @@ def _settings() -> None:
 
 
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """List installed adapters and metrics, and the adapters a deployment uses.
+    """List installed adapters and metrics.
 
-    Without a settings file it lists what is installed.
+    With a settings file also the adapters that deployment uses.
     """
     from hosts.composition.compose import installed
     from hosts.composition.load import load_settings

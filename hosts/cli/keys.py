@@ -88,7 +88,10 @@ def regeneration(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Replace the Agent key or the write key; the old value ends at once."""
+    """Replace the Agent key or the write key.
+
+    The old value ends at once.
+    """
     from service_core.access.keys import regenerate
     from service_core.access.model import CredentialKind
     from service_core.kernel.clock import system_clock

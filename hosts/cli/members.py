@@ -33,7 +33,10 @@ def add(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Add a person, and print a link to choose a password; no mail is sent."""
+    """Add a person, and print a link to choose a password.
+
+    No mail is sent.
+    """
     enrolled, web_url = asyncio.run(_enrolled(config, workspace, email, role.value))
     console = output()
     account, member = enrolled.account, enrolled.member

@@ -22,8 +22,9 @@ def move(
     ] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Copy every event into another store and compare every metric on both sides.
+    """Copy all events into another store, and compare both.
 
+    Every metric of every workspace and month is asked of both sides before it says done.
     Safe to stop and to run again: days that are there already are not copied anew. Nothing is removed
     from the present store.
     """

@@ -37,6 +37,22 @@ WorkspaceId = Annotated[
     typer.Option("--workspace", metavar="PUBLIC_ID", help="Which workspace; needed when there are several."),
 ]
 
+
+def _site(address: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise typer.BadParameter(f"{address}: write scheme and host, as in https://shop.example")
+    return address
+
+
+Site = Annotated[
+    str,
+    typer.Option(metavar="URL", callback=_site, help="Scheme and host the logged paths belong to."),
+]
+"""``--site URL`` of the commands that read access logs, which do not name it."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

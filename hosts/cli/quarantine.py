@@ -33,7 +33,10 @@ def show(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Show the events of a workspace that were set aside, the earliest first, each with the reason."""
+    """Show the events that were set aside, each with its reason.
+
+    The earliest first.
+    """
 
     async def found() -> "list[Quarantined]":
         async with _opened(config, workspace) as (quarantine, chosen):
@@ -49,8 +52,9 @@ def show(
 
 @app.command()
 def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Put the events of a workspace back in the queue, once what kept them from being stored is mended.
+    """Put the events that were set aside back in the queue.
 
+    To be done once what kept them from being stored is mended.
     The consumer takes them like new ones; what still cannot be stored is set aside again.
     """
 

@@ -27,12 +27,12 @@ def query(
         str | None, typer.Option(metavar="INTERVAL", help="Over time: auto, hour, day, week, month, quarter.")
     ] = None,
     range_: Annotated[
-        str, typer.Option("--range", metavar="RANGE", help="A preset, or FROM..TO.")
+        str, typer.Option("--range", metavar="RANGE", help="A preset such as last_7_days, or FROM..TO.")
     ] = "last_30_days",
     where: Annotated[
         list[str] | None, typer.Option(metavar="DIMENSION=VALUE", help="Only this value; repeat to narrow.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Rows at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", help="Rows at most.")] = 20,
     api: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the service. [default: from the settings]")
     ] = None,
@@ -41,7 +41,10 @@ def query(
     ] = "",
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Ask the running service for metrics, split by dimensions or over time."""
+    """Ask the running service for metrics.
+
+    Totals, split by dimensions or over time, with a small chart.
+    """
     from hosts.cli.client import Client
 
     if not key:
@@ -82,16 +85,17 @@ def _show(answer: Mapping[str, Any]) -> None:
     console.print(
         f"{span['from'][:16]} to {span['to'][:16]} UTC, days of {span['timezone']}", style="dim", markup=False
     )
+    zone = ZoneInfo(span["timezone"])
     if resolved["interval"]:
-        _draw(answer, ZoneInfo(span["timezone"]))
-    console.print(_table(answer))
+        _draw(answer, zone, console.width)
+    console.print(_table(answer, zone))
     for item in answer["meta"]["unavailable"]:
         console.print(f"{item['metric']} is unavailable: {item['reason']}", style="yellow", markup=False)
     for near in answer["meta"]["did_you_mean"]:
         console.print(f"Did you mean {near['dimension']}={near['suggestion']}?", style="yellow", markup=False)
 
 
-def _draw(answer: Mapping[str, Any], zone: ZoneInfo) -> None:
+def _draw(answer: Mapping[str, Any], zone: ZoneInfo, width: int) -> None:
     """A chart of the first metric, when time is its only split."""
     from hosts.cli.drawing import chart
 
@@ -100,10 +104,10 @@ def _draw(answer: Mapping[str, Any], zone: ZoneInfo) -> None:
         return
     rows = answer["rows"]
     starts = [datetime.fromisoformat(row["bucket"]) for row in rows]
-    output().print(chart(metrics[0], starts, [row[metrics[0]] or 0 for row in rows], zone), "")
+    output().print(chart(metrics[0], starts, [row[metrics[0]] or 0 for row in rows], zone, width), "")
 
 
-def _table(answer: Mapping[str, Any]) -> "Table":
+def _table(answer: Mapping[str, Any], zone: ZoneInfo) -> "Table":
     from rich.table import Table
 
     columns: Sequence[Mapping[str, Any]] = answer["columns"]
@@ -115,8 +119,18 @@ def _table(answer: Mapping[str, Any]) -> "Table":
             column["id"], justify="right" if numeric else "left", footer=total, footer_style="bold"
         )
     for row in answer["rows"]:
-        table.add_row(*(_cell(row[column["id"]]) for column in columns))
+        table.add_row(
+            *(
+                _when(row[column["id"]], zone) if column["kind"] == "bucket" else _cell(row[column["id"]])
+                for column in columns
+            )
+        )
     return table
+
+
+def _when(bucket: str, zone: ZoneInfo) -> str:
+    """The start of a bucket by the clock of the workspace, as the chart above says it."""
+    return f"{datetime.fromisoformat(bucket).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _cell(value: Any) -> Any:

@@ -38,11 +38,16 @@ def serve(
     workers: Annotated[
         int, typer.Option(metavar="N", min=1, max=256, help="Processes of each role that may have several.")
     ] = 1,
-    api: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address of the API.")] = None,
-    ingest: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address of the ingest host.")
+    api: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of the API. [default: from the settings]")
     ] = None,
-    server: Annotated[ServerName | None, typer.Option(help="ASGI server to run on.")] = None,
+    ingest: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Address of the ingest host. [default: from the settings]"),
+    ] = None,
+    server: Annotated[
+        ServerName | None, typer.Option(help="ASGI server to run on. [default: from the settings]")
+    ] = None,
 ) -> None:
     """Run the API and the ingest host, with everything behind them.
 

@@ -21,7 +21,10 @@ app = typer.Typer(help="Show and set a workspace's own rules.", no_args_is_help=
 
 @app.command()
 def show(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Print the rules of a workspace as JSON; null is the rule of the house."""
+    """Print the rules of a workspace as JSON.
+
+    What is null follows the rule of the house.
+    """
     from hosts.cli.deployment import chosen, directory_of
 
     async def found() -> "Workspace":
@@ -58,8 +61,9 @@ def change(
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Change the rules of a workspace and print them; what is not named stays.
+    """Change the rules of a workspace and print them.
 
+    What is not named stays.
     Conversions and attribution apply to all history at once, channels to events from now on.
     """
     sent: dict[str, Any] = {

@@ -79,7 +79,12 @@ class PlanBody(MetricsBody):
         if self.interval is None:
             return None
         if self.interval not in ("auto", *SIZES):
-            raise BadRequest(f"Unknown interval {self.interval!r}", "invalid_interval", field="interval")
+            raise BadRequest(
+                f"Unknown interval {self.interval!r}",
+                "invalid_interval",
+                field="interval",
+                hint=f"Intervals: auto, {', '.join(SIZES)}.",
+            )
         unit = auto_unit(asked) if self.interval == "auto" else Unit(self.interval)
         return elapsed(series(asked, unit), asked.now)
 

@@ -13,8 +13,8 @@ from service_core.insight.countries import COUNTRIES
 from service_core.insight.measures import Op, Relation
 from service_core.insight.query.question import Filter, Order, Question, Row
 from service_core.insight.query.questions import Questions
+from service_core.insight.query.requested import unknown_dimension
 from service_core.insight.range_query import RangeQuery
-from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal
 from service_core.kernel.params import Answer, Clamp
@@ -70,7 +70,7 @@ async def get_dimension_values(query: ValuesQuery, *, who: Caller, questions: Qu
     """The values a dimension has had, as filters take them."""
     dimension = questions.catalog.dimensions.get(query.dimension)
     if dimension is None:
-        raise BadRequest(f"Unknown dimension {query.dimension!r}", "unknown_dimension", field="dimension")
+        raise unknown_dimension(query.dimension, questions.catalog, "dimension")
     cursor = unseal(query.cursor, query.binding(who)) if query.cursor else Cursor(0, who.now)
     who = replace(who, now=cursor.asked_at)
     values, more = await find_values(

@@ -9,7 +9,7 @@ from pydantic import Field
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.instants import parse
 from service_core.kernel.params import Answer, BodyModel
-from service_core.kernel.presets import ALL_TIME, preset_days
+from service_core.kernel.presets import ALL_TIME, NAMES, preset_days
 from service_core.kernel.ranges import Range, Span, whole_days
 from service_core.kernel.wall_clock import local_date
 
@@ -49,7 +49,7 @@ class DateRange(BodyModel):
     def _days(self, today: date, first_day: date | None) -> tuple[date, date]:
         days = preset_days(self.preset or "", today, first_day)
         if days is None:
-            raise _invalid(f"Unknown preset {self.preset!r}")
+            raise _invalid(f"Unknown preset {self.preset!r}", f"Presets: {', '.join(NAMES)}.")
         return days
 
 
@@ -72,8 +72,8 @@ def _ordered(first: Span, last: Span, complaint: str) -> Span:
     return Span(first.start, last.end)
 
 
-def _invalid(message: str) -> BadRequest:
-    return BadRequest(message, "invalid_date_range", field="date_range")
+def _invalid(message: str, hint: str | None = None) -> BadRequest:
+    return BadRequest(message, "invalid_date_range", field="date_range", hint=hint)
 
 
 class RangeAnswer(Answer):

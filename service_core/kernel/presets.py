@@ -65,6 +65,9 @@ PRESETS: Final[Mapping[str, Callable[[date], Days]]] = {
 ALL_TIME: Final = "all_time"
 """From the local day of the first event to the end of today; it needs to be told that day."""
 
+NAMES: Final = (*_LONG, ALL_TIME)
+"""The long forms, as a request is told them."""
+
 
 def preset_days(name: str, today: date, first_day: date | None = None) -> Days | None:
     """The days of a preset; None for an unknown name.

@@ -171,3 +171,9 @@ OF_NO_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
 def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
     assert "Usage" in touchpoint(*path, "--help").stdout
     assert any("--config" in option.opts for option in COMMANDS[path].params) != (path in OF_NO_DEPLOYMENT)
+
+
+def test_every_line_of_the_list_of_commands_is_whole(touchpoint):
+    groups = [(), *{path[:-1] for path in COMMANDS if len(path) > 1}]
+    for path in groups:
+        assert "..." not in touchpoint(*path, "--help").stdout.partition("Commands:")[2]

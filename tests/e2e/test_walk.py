@@ -72,7 +72,7 @@ def test_breakdowns_say_where_they_came_from(deployment):
 def test_importing_a_file_again_adds_nothing(deployment):
     before = logged(deployment)
     said = touchpoint("import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config))
-    assert "brought in before" in said
+    assert "Brought in before" in said
     (deployment.config.parent / "imports.json").unlink()
     said = touchpoint("import", "access-log", str(LOG), "--shift-to-now", "--config", str(deployment.config))
     assert "duplicate" in said

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
@@ -24,6 +25,8 @@ from service_core.kernel.ranges import Range
 RefundBasis = Literal["refund", "order"]
 Compare = bool | Literal["previous_period", "previous_year", "match_weekday"] | DateRange | None
 MOST_DIMENSIONS: Final = 3
+_LONGEST_NAME: Final = 64
+"""Letters of an unknown name that are compared with the known ones: looking takes time with their number."""
 
 
 class FilterBody(BodyModel):
@@ -67,7 +70,12 @@ class MetricsBody(BodyModel):
             raise BadRequest(f"metrics takes at most {most} ids", "too_many_metrics", field="metrics")
         for position, id_ in enumerate(self.metrics):
             if id_ not in catalog.metrics:
-                raise BadRequest(f"Unknown metric {id_!r}", "unknown_metric", field=f"metrics[{position}]")
+                raise BadRequest(
+                    f"Unknown metric {id_!r}",
+                    "unknown_metric",
+                    field=f"metrics[{position}]",
+                    hint=nearest(id_, catalog.metrics),
+                )
         return tuple(dict.fromkeys(self.metrics))
 
     def checked_filters(self, catalog: Catalog, metrics: Sequence[str]) -> tuple[Filter, ...]:
@@ -116,6 +124,18 @@ def _credited(metric: Metric) -> Iterable[Leaf]:
     return (leaf for atom in atoms(metric.measure) if (leaf := leaf_of(atom)).of is Relation.CREDITS)
 
 
+def unknown_dimension(name: str, catalog: Catalog, field: str) -> BadRequest:
+    """The refusal of a dimension that the catalog does not know."""
+    hint = nearest(name, catalog.dimensions)
+    return BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=field, hint=hint)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to send instead of a name that the catalog does not know."""
+    near = get_close_matches(name[:_LONGEST_NAME], list(known), n=1)
+    return f"{f'Did you mean {near[0]}? ' if near else ''}GET /metrics/catalog lists them all."
+
+
 def check_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[str], field: str) -> None:
     """Every metric must accept every dimension.
 
@@ -125,7 +145,7 @@ def check_dimensions(catalog: Catalog, metrics: Sequence[str], names: Sequence[s
     for position, name in enumerate(names):
         where = f"{field}[{position}]"
         if name not in catalog.dimensions:
-            raise BadRequest(f"Unknown dimension {name!r}", "unknown_dimension", field=where)
+            raise unknown_dimension(name, catalog, where)
         for id_ in metrics:
             if name not in catalog.metrics[id_].dimensions:
                 raise BadRequest(

@@ -35,7 +35,11 @@ def claim(who: Caller, host: str, shared: LinkDomain | None) -> Plan:
     async def plan(unit: Transaction) -> Change:
         name = host_of(host)
         if shared is None:
-            raise Unprocessable("This deployment has no link domain", "unknown_domain")
+            raise Unprocessable(
+                "This deployment has no link domain",
+                "unknown_domain",
+                hint="Whoever runs it names one in links.domain of its settings.",
+            )
         if name == shared.host:
             raise Conflict(f"{name} is the link domain of the deployment")
         if len(await unit.resources.every(DomainClaim)) >= MOST:
