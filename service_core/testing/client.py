@@ -53,9 +53,15 @@ class Books:
 
 
 class Connection:
-    """One keep-alive connection, opened when needed."""
+    """One keep-alive connection, opened when needed.
 
-    def __init__(self, address: str) -> None:
+    Args:
+        address: ``HOST:PORT``.
+        patience: seconds after which no answer is expected any more.
+    """
+
+    def __init__(self, address: str, patience: float = 10) -> None:
+        self._patience = patience
         host, _, port = address.rpartition(":")
         self._at = host.strip("[]"), int(port)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -69,7 +75,7 @@ class Connection:
             OSError, EOFError, TimeoutError: there was none; whether it took effect is unknown.
         """
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(self._patience):
                 return await self._exchange(path, body, headers, method)
         except _FAULTS:
             self.close()

@@ -74,6 +74,13 @@ class Api:
         """Asked with a key of its own: the standby budget is small."""
         return "X-RateLimit-Degraded" not in (await self.ask("GET", "/v1/context", self.patient))[1]
 
+    async def is_whole(self):
+        """Back, and for the key that read meanwhile; on a busy machine an answer may come too late once more."""
+        if not await self.is_back():
+            return False
+        status, headers, *_ = await self.ask("GET", READ)
+        return status == 200 and "X-RateLimit-Degraded" not in headers
+
 
 @pytest.fixture
 async def api(redis_server, tmp_path):
@@ -124,9 +131,7 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
         slower = [seconds for *_, seconds in reads + writes]
         assert statistics.median(slower) < statistics.median(before) + 0.5
         assert max(slower) < max(before) + 3
-        await api.comes(api.is_back)
-        status, headers, *_ = await api.ask("GET", READ)
-        assert (status, "X-RateLimit-Degraded" in headers) == (200, False)
+        await api.comes(api.is_whole)
     assert (await api.ask("POST", "/v1/notes"))[0] == 200
 
 
