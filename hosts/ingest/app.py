@@ -84,10 +84,10 @@ async def _answer(door: Door, scope: Scope, receive: Receive) -> Written:
     early = track.door(scope["method"])
     if early is not None:
         return _written(early)
-    with door.patience:
-        body = await read_body(receive, track.MAX_BODY)
     headers = scope["headers"]
     sent = track.read_headers(headers)
+    with door.patience:
+        body = await read_body(receive, track.MAX_BODY, sent.length)
     identity = door.keys.recall(sent.key) or await door.keys.find(sent.key)
     peer = scope.get("client")
     verdict = track.judge(

@@ -15,26 +15,32 @@ class ClientGone(Exception):
     """The client left; nobody reads an answer."""
 
 
-async def read_body(receive: Receive, limit: int) -> bytes | None:
+async def read_body(receive: Receive, limit: int, length: int | None = None) -> bytes | None:
     """The body, or None when it is longer than ``limit`` bytes.
+
+    Args:
+        receive: gives the parts.
+        limit: bytes.
+        length: what the request says of it. Nothing follows so many bytes, and asking a server for
+            nothing costs as much as asking it for the body.
 
     Raises:
         ClientGone: the client left.
     """
     message = await receive()
     body: bytes = _part(message)
-    if message.get("more_body", False):
-        return await _rest(receive, body, limit)
+    if message.get("more_body", False) and len(body) != length:
+        return await _rest(receive, body, limit, length)
     return body if len(body) <= limit else None
 
 
-async def _rest(receive: Receive, first: bytes, limit: int) -> bytes | None:
+async def _rest(receive: Receive, first: bytes, limit: int, length: int | None) -> bytes | None:
     parts, size, more = [first], len(first), True
     while more and size <= DRAINED_AT_MOST:
         message = await receive()
         part = _part(message)
         size += len(part)
-        more = message.get("more_body", False)
+        more = message.get("more_body", False) and size != length
         if size <= limit:
             parts.append(part)
         else:

@@ -9,7 +9,8 @@ from typing import Any
 class Patience:
     """``with patience:`` ends with `TimeoutError` when the block takes longer than allowed.
 
-    One sweep, while anybody waits, looks after all: a wait may last up to a quarter longer.
+    One sweep, while anybody waits, looks after all: a wait may last up to a quarter longer. All waits are of
+    one event loop.
 
     Args:
         seconds: how long a block may take.
@@ -17,12 +18,14 @@ class Patience:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._since: dict[asyncio.Task[Any], float] = {}
         self._ended: set[asyncio.Task[Any]] = set()
         self._sweeping = False
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        self._loop = self._loop or asyncio.get_running_loop()  # asked for once: each time is a system call
+        task = asyncio.current_task(self._loop)
         assert task is not None
         self._since[task] = time.monotonic()
         if not self._sweeping:
@@ -32,7 +35,7 @@ class Patience:
     def __exit__(
         self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
     ) -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None
         del self._since[task]
         if self._ended and task in self._ended:

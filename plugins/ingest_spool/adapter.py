@@ -51,7 +51,7 @@ class Spool:
             sqlite3.Error: the file cannot be opened.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        await self._writer.run(lambda _: None)
+        await self._writer.start()
 
     async def aclose(self) -> None:
         """Make durable what is pending and let go of the file."""

@@ -32,6 +32,7 @@ class Writer:
     def __init__(self, connect: Callable[[], sqlite3.Connection], bound: int) -> None:
         self._connect = connect
         self._bound = bound
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-writer")
         self._connection: sqlite3.Connection | None = None
         self._next = Batch()
@@ -39,6 +40,15 @@ class Writer:
         self._committing = 0
         self._working = False
         self._timer: asyncio.TimerHandle | None = None
+
+    async def start(self) -> None:
+        """Open the file, and know the loop: to ask for it costs an offer a system call.
+
+        Raises:
+            sqlite3.Error: the file cannot be opened.
+        """
+        self._loop = asyncio.get_running_loop()
+        await self.run(lambda _: None)
 
     def offer(self, arrival: Arrival) -> asyncio.Future[Offer]:
         """The outcome of an arrival, once it is durable.
@@ -48,7 +58,8 @@ class Writer:
         """
         if len(self._waiting) + self._committing >= self._bound:
             raise QueueFailed("queue")
-        loop = asyncio.get_running_loop()
+        loop = self._loop
+        assert loop is not None, "start() comes first"
         future: asyncio.Future[Offer] = loop.create_future()
         self._next.arrivals.append(arrival)
         self._waiting.append(future)

@@ -25,6 +25,9 @@ CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
 KEPT_HEADERS: Final = frozenset({b"accept-language", b"purpose", b"sec-purpose", b"x-purpose", b"x-moz"})
 """Request headers the enrichment reads, besides the user agent."""
 
+_DIGITS: Final = 16
+"""A longer length is none that a body has."""
+
 Decode = Callable[[bytes], Any]
 """JSON bytes -> value; raises ValueError for anything that is not strict JSON in UTF-8."""
 
@@ -57,11 +60,12 @@ class Admitted(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """The parts of a request's headers that matter here."""
+    """The parts of a request's headers that matter here; ``length`` is what they say of the body's, in bytes."""
 
     key: str | None
     user_agent: str | None
     headers: Mapping[str, str]
+    length: int | None
 
 
 def _refused(status: int, reason: Reason, headers: Mapping[str, str] | None = None) -> Refused:
@@ -107,7 +111,7 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Sent:
 
     ``X-API-Key`` wins over ``Authorization``, unless it is empty.
     """
-    key = authorization = user_agent = None
+    key = authorization = user_agent = length = None
     kept: dict[str, str] = {}
     for name, value in raw:
         if name == b"user-agent":
@@ -116,9 +120,11 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Sent:
             key = value.decode("latin-1").strip()
         elif name == b"authorization":
             authorization = value.decode("latin-1")
+        elif name == b"content-length" and value.isdigit() and len(value) < _DIGITS:
+            length = int(value)
         elif name in KEPT_HEADERS:
             kept[name.decode("ascii")] = value.decode("latin-1")
-    return Sent(key or bearer(authorization), user_agent, kept)
+    return Sent(key or bearer(authorization), user_agent, kept, length)
 
 
 def judge(

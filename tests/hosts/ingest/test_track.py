@@ -295,6 +295,15 @@ async def test_a_body_in_parts_is_one_body(host):
     assert host.queue.arrivals[0].body == GOOD
 
 
+async def test_nothing_is_asked_for_after_as_many_bytes_as_the_request_says(host):
+    sized = [("content-length", str(len(GOOD)))]
+    assert (await host.ask([GOOD, b""], headers=sized))[1]["success"] is True
+    assert host.unread == 1
+    assert (await host.ask([GOOD[:9], GOOD[9:], b""], headers=sized, key=OTHER_KEY))[1]["success"] is True
+    assert host.unread == 1
+    assert [kept.body for kept in host.queue.arrivals] == [GOOD, GOOD]
+
+
 SILENT = {"type": "http", "method": "POST", "path": "/track", "headers": [(b"host", b"h")], "client": None}
 
 
