@@ -9,8 +9,8 @@ at ten million events.
 from math import ceil
 from typing import Final, NamedTuple
 
-EVENT_BYTES: Final = 88.0
-DERIVED_BYTES: Final = 57.0
+EVENT_BYTES: Final = 58.0
+DERIVED_BYTES: Final = 55.0
 APPEND_SECONDS: Final = 0.0001
 SHARD_BYTES: Final = 1e12
 """What a shard holds with room for merges, and is copied to a new machine within hours."""
@@ -20,11 +20,11 @@ PEAK: Final = 5
 """Events of the busiest minute to those of an average one."""
 
 QUESTIONS: Final = {
-    "totals": (0.02, 0.1),
-    "breakdown": (0.02, 0.1),
-    "retention": (0.15, 0.6),
-    "funnel": (0.1, 0.8),
-    "attribution": (0.35, 0.8),
+    "totals": (0.15, 0.1),
+    "breakdown": (0.2, 0.05),
+    "attribution": (0.6, 0.8),
+    "retention": (0.8, 0.65),
+    "funnel": (0.2, 1.7),
 }
 """Seconds of a processor for a kind of question: of any size, and for each million events it reads."""
 
@@ -77,9 +77,9 @@ def deployments() -> list[str]:
     for events in SIZES:
         need, each = needs(events), needs(events, events // SHARE)
         disk = (need.bytes_events + need.bytes_derived) / 1e12
-        times = " | ".join(f"{each.seconds[kind]:.1f} s" for kind in ("totals", "attribution"))
+        times = " | ".join(f"{each.seconds[kind]:.1f} s" for kind in ("totals", "attribution", "funnel"))
         rows.append(
-            f"| {events // 10**9} billion | {disk:.2g} TB | {need.shards} | {need.writers:.1f} | {times} |"
+            f"| {events // 10**9} billion | {disk:.2g} TB | {need.shards} | {need.writers:.2f} | {times} |"
         )
     return rows
 

@@ -1,0 +1,40 @@
+"""The page on the size of a ClickHouse says what the model says, and the model what was measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.bench.capacity_model import (
+    APPEND_SECONDS,
+    DERIVED_BYTES,
+    EVENT_BYTES,
+    QUESTIONS,
+    deployments,
+    needs,
+)
+
+PAGE = (Path(__file__).parents[2] / "docs" / "deployers" / "capacity.md").read_text()
+MEASURED = re.findall(
+    r"^\| (\w+) \| (\d+) million \| ([\d.]+) million \| ([\d.]+) s \| ([\d.]+) s \|$", PAGE, re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("row", deployments())
+def test_every_row_of_the_table_is_the_models(row):
+    assert row in PAGE
+
+
+def test_the_constants_are_told():
+    assert f"{EVENT_BYTES:.0f} for an event and {DERIVED_BYTES:.0f} for" in PAGE
+    assert f"{APPEND_SECONDS * 1000:.2f} ms of a processor" in PAGE
+    for kind, (once, each) in QUESTIONS.items():
+        assert f"| {kind} | {once} s | {each} s |" in PAGE
+
+
+def test_what_was_measured_stands_beside_what_the_model_says():
+    assert {kind for kind, *_ in MEASURED} == set(QUESTIONS)
+    for kind, _, read, measured, expected in MEASURED:
+        predicted = needs(0, round(float(read) * 1_000_000), 1).seconds[kind]
+        assert f"{predicted:.2f}" == expected
+        assert 1 / 2 < predicted / float(measured) < 2, (kind, read)
