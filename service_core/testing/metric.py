@@ -1,13 +1,11 @@
 """The golden value of a metric: a story is told, the metric is asked for as an endpoint asks."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from service_core.access.model import Workspace
 from service_core.access.reader import reader_of
-from service_core.extension import load
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.ports import Credit, Weighting
@@ -17,6 +15,7 @@ from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.intake.ports import QueueState
 from service_core.kernel.ranges import Range, Span
+from service_core.testing.readable import readable_store
 from service_core.testing.story import Story
 
 CURRENCY: Final = "USD"
@@ -33,7 +32,7 @@ async def value_of(metric: Metric, story: Story, span: Span, *, zone: str = "UTC
         span: the range; it has passed.
         zone: the wall clock of days and of trailing days.
     """
-    store = load().open("events", "memory://", folder=Path())
+    store = readable_store()
     await store.append(story.events)
     questions = Questions(Catalog({metric.id: metric}), (EventSource(store, store, _UpToDate(), Models()),))
     asked = Range(span, ZoneInfo(zone), span.end)

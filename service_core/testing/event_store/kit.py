@@ -1,17 +1,16 @@
 """What every part of the kit stands on: the store under test, the oracle, and short questions."""
 
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from service_core.extension import load
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.measures import Leaf, Measure, Relation
 from service_core.insight.people.ports import Journeys, People
 from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, Scan
 from service_core.intake.ports import EventStore
+from service_core.testing.readable import readable_store
 from service_core.testing.story import Story
 
 
@@ -33,7 +32,7 @@ class Kit:
     @pytest.fixture
     def oracle(self) -> Store:
         """The reference a store is compared with: ``memory://``."""
-        opened: Store = load().open("events", "memory://", folder=Path())
+        opened: Store = readable_store()
         return opened
 
     @pytest.fixture
