@@ -5,9 +5,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import sqlalchemy as sa
 
 from plugins.events_sql.dialects.clickhouse import layout, writing
-from plugins.events_sql.dialects.clickhouse.spelling import ClickHouseDialect
+from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect
 from plugins.events_sql.increments import KEEP_PARTS
 from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.statements import Statements
@@ -100,6 +101,22 @@ def test_a_cluster_replicates_every_table_and_spreads_it_by_workspace():
 def test_values_are_bound_by_the_server_and_never_stand_in_the_text():
     text, values = Statements(ClickHouseDialect()).render(KEEP_PARTS)
     assert all(f"{{{name}:" in text for name in values)
+
+
+def test_what_parts_of_a_question_share_is_kept_by_a_statement_before_it():
+    shared = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > 7).cte("shared")
+    again = sa.select(shared.c.seq).where(shared.c.seq < 9)
+    text, _ = Statements(ClickHouseDialect()).render(sa.select(shared.c.seq).union_all(again))
+    step, last = text.split(STEP)
+    assert step.startswith(f"{KEPT}shared AS")
+    assert last.count("FROM shared") == 2
+    assert "WITH" not in text
+
+
+def test_an_offset_stands_alone():
+    text, _ = Statements(ClickHouseDialect()).render(sa.select(EVENTS.c.seq).offset(2))
+    assert "LIMIT" not in text
+    assert "OFFSET" in text
 
 
 @pytest.mark.parametrize(
