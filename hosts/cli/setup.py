@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from service_core.access.keys import Founded
 
 
+def _host(name: str | None) -> str | None:
+    if name is not None and any(sign in name for sign in "/:@ "):
+        raise typer.BadParameter(f"{name}: write the host alone, as in shop.example")
+    return name
+
+
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Data folder; created when missing.")],
     name: Annotated[str, typer.Option(help="Name of the first workspace.")] = "My workspace",
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")] = "UTC",
     currency: Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")] = "USD",
     domain: Annotated[
-        str | None, typer.Option(metavar="HOST", help="Its site; links from there are no referrers.")
+        str | None,
+        typer.Option(metavar="HOST", callback=_host, help="Its site; links from there are no referrers."),
     ] = None,
     config: Template = None,
     as_json: AsJson = False,

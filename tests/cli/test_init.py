@@ -101,6 +101,12 @@ def test_what_is_refused_leaves_no_settings_behind_so_a_second_try_works(
     touchpoint("init", tmp_path / "shop")
 
 
+def test_a_site_is_a_host_and_no_address(touchpoint, tmp_path):
+    result = touchpoint("init", tmp_path / "shop", "--domain", "https://shop.example/", code=2)
+    assert "write the host alone" in result.stderr
+    assert not (tmp_path / "shop").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_a_sentence(touchpoint, tmp_path):
     (tmp_path / "file").write_text("in the way")
     result = touchpoint("init", tmp_path / "file" / "shop", code=2)
