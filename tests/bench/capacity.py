@@ -1,6 +1,6 @@
 """What events cost in ClickHouse: measured as a store grows, beside what the model of the deployers' page says.
 
-    nice -n 10 python -m tests.bench.capacity --events 10000000 50000000
+    nice -n 10 python -m tests.bench.capacity --events 10000000 18000000 --whole 50000000
 
 Needs the engine (``nox -s clickhouse`` installs it). A seeded history, sessions of five events that
 follow one another over a year, is written by SQL inside the engine, with all that is derived; 30 %
@@ -235,7 +235,7 @@ async def measured(store: SqlEvents, events: int, until: datetime, console: Cons
     console.print(table)
 
 
-async def main(sizes: Sequence[int], folder: Path) -> None:
+async def main(sizes: Sequence[int], whole: int, folder: Path) -> None:
     """Write, ask, and forget."""
     named = {"url": "clickhouse://here/default", "host": "here", "path": "default", "timeout_seconds": 600}
 
@@ -247,17 +247,18 @@ async def main(sizes: Sequence[int], folder: Path) -> None:
     console, written = Console(width=100), 0
     for events in sorted(sizes):
         with processors() as took:
-            await store._engine.write(partial(write, first=written, last=events, whole=max(sizes)))
+            await store._engine.write(partial(write, first=written, last=events, whole=whole))
         rate = (events - written) / took[0]
         console.print(f"{events:,} events, the last {took[1]:.0f} s: {rate:,.0f} a second of one processor")
         written = events
-        await measured(store, events, START + timedelta(seconds=YEAR_SECONDS * events // max(sizes)), console)
+        await measured(store, events, START + timedelta(seconds=YEAR_SECONDS * events // whole), console)
     await store.aclose()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--events", type=int, nargs="+", default=[1_000_000], help="sizes to measure at")
+    parser.add_argument("--whole", type=int, default=0, help="events of a year; the largest size unless told")
     given = parser.parse_args()
     with TemporaryDirectory() as made:
-        asyncio.run(main(given.events, Path(made) / "data"))
+        asyncio.run(main(given.events, given.whole or max(given.events), Path(made) / "data"))

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 EVENT_BYTES: Final = 58.0
 DERIVED_BYTES: Final = 55.0
-APPEND_SECONDS: Final = 0.0001
+APPEND_SECONDS: Final = 0.00015
 SHARD_BYTES: Final = 1e12
 """What a shard holds with room for merges, and is copied to a new machine within hours."""
 
