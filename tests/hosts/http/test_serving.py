@@ -9,7 +9,7 @@ from quart import Blueprint
 
 from hosts.http.app import quart_app
 from hosts.ingest.address import ClientAddress
-from hosts.serving import bind, run, serve, stop_on_signals
+from hosts.serving import bind, require, run, stop_on_signals
 from service_core.kernel.errors import StartupError
 
 
@@ -26,9 +26,9 @@ def test_an_address_that_is_taken_is_named():
             bind(taken)
 
 
-async def test_a_server_that_is_not_installed_is_named():
-    with pytest.raises(StartupError, match="pip install gunicorn"):
-        await serve(None, bind("127.0.0.1:0"), "gunicorn", asyncio.Event())
+def test_a_server_that_is_not_installed_is_named():
+    with pytest.raises(StartupError, match=r"pip install touchpoint\[gunicorn\]"):
+        require("gunicorn")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
