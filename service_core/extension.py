@@ -217,12 +217,16 @@ def url_fields(url: str, folder: Path) -> dict[str, object]:
     return fields | {name: value for name, value in authority.items() if value is not None}
 
 
-def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> Registry:
+def load(
+    extra: Iterable[tuple[str, object]] = (), *, discover: bool = True, catalog: bool = True
+) -> Registry:
     """Collect every installed plugin into a frozen registry.
 
     Args:
         extra: further plugins as (name, module or object): the core's own, or those of a test.
         discover: read the entry points of the group ``touchpoint``.
+        catalog: collect metrics and dimensions. A process without the core leaves them empty: metrics of
+            a plugin name dimensions of the core.
 
     Raises:
         StartupError: a plugin that cannot be imported, a misspelt hook, or a clash of two plugins.
@@ -240,7 +244,9 @@ def load(extra: Iterable[tuple[str, object]] = (), *, discover: bool = True) -> 
     return Registry(
         adapters=_unique_adapters(_each(manager.hook.adapters())),
         operations=_unique_routes([*_each(manager.hook.operations()), *of_resources]),
-        catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions())),
+        catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions()))
+        if catalog
+        else Catalog({}),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
         models=Models.of(_each(manager.hook.attribution_models())),
         resources=resources,

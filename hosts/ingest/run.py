@@ -54,7 +54,7 @@ async def run(
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     settings = load_settings(config)
-    ports = Ports(settings, config.parent, monitoring.watched(load()), system_clock)
+    ports = Ports(settings, config.parent, monitoring.watched(load(catalog=False)), system_clock)
     shutdown = asyncio.Event()
     listener = door if isinstance(door, socket.socket) else bind(door or settings.http.ingest)
     own = _own_door(settings)

@@ -1,7 +1,13 @@
 """A metric pack from outside: installed with pip, its metrics have one value wherever metrics are asked for."""
 
+import json
+import subprocess
+import sys
+from urllib.request import Request, urlopen
+
 import pytest
 
+from hosts.demo.running import running_service
 from service_core import builtin
 from service_core.extension import load
 from service_core.testing.story import campaign
@@ -90,3 +96,23 @@ async def test_its_dimension_has_values(shop):
     days = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
     values = (await shop.get("/dimension-values", dimension="video", **days))["values"]
     assert {(each["value"], each["count"]) for each in values} >= {("tour", 2), ("demo", 1)}
+
+
+def test_a_service_starts_with_it_and_takes_events(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    config = tmp_path / "shop" / "touchpoint.toml"
+    done = subprocess.run(
+        [sys.executable, "-m", "hosts.cli", "init", config.parent, "--json"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    keys = json.loads(done.stdout)
+    body = json.dumps({"event": "video_play", "anonymous_id": "A1"}).encode()
+    with running_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+        request = Request(f"{service.ingest}/track", body, {"X-API-Key": keys["write_key"]})
+        with urlopen(request) as answer:
+            assert json.load(answer)["success"]
+        catalog = Request(
+            f"{service.api}/v1/metrics/catalog", headers={"Authorization": f"Bearer {keys['agent_key']}"}
+        )
+        with urlopen(catalog) as answer:
+            assert {metric["id"] for metric in json.load(answer)["metrics"]} >= set(PACK)
