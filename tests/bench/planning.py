@@ -168,8 +168,7 @@ class Bench:
         assert isinstance(store, SqlEvents)
         self._engine: Any = store._engine
         self.played: Any = Replayed(store.backend)
-        self._engine._backend = self.played
-        self._engine.read = self._read
+        vars(self._engine).update(_backend=self.played, read=self._read)
 
     async def _read(self, work: Callable[[Reader], Any]) -> Any:
         self.played.questions += 1
