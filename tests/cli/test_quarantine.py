@@ -51,7 +51,7 @@ def test_events_that_were_set_aside_are_shown_with_the_reason(touchpoint, aside)
     assert "ValueError: no number" in shown
     (line,) = touchpoint("quarantine", "list", "--json", "--config", aside).stdout.splitlines()
     assert json.loads(line) == {
-        "seq": 1,
+        "seq": 1024,
         "event_id": "order_1",
         "received_at": "2026-07-01T12:00:00+00:00",
         "reason": "ValueError: no number",
