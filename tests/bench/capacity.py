@@ -216,7 +216,7 @@ async def measured(store: SqlEvents, events: int, until: datetime, console: Cons
     span = Span(START, until)
     for name, looked in (("30 days", Span(max(START, until - timedelta(days=30)), until)), ("all", span)):
         of = Scan(UUID(WORKSPACE), looked, "USD", "UTC", ConversionSet(frozenset({"purchase"})), ())
-        read = int(events * SHARE * (looked.end - looked.start) / (span.end - span.start))
+        read = int(events * SHARE * ((looked.end - looked.start) / (span.end - span.start)))
         for kind, ask in asked(of).items():
             tries = []
             for _ in range(2):

@@ -129,7 +129,8 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
         assert {headers["X-RateLimit-Degraded"] for _, headers, *_ in reads} == {"1"}
         assert {(status, body["code"]) for status, _, body, _ in writes} == {(503, "limiter_unavailable")}
         slower = [seconds for *_, seconds in reads + writes]
-        assert statistics.median(slower) < statistics.median(before) + 0.5
+        # 0.3 s are promised; small numbers run beside other tests, and an answer then waits for a processor, too.
+        assert statistics.median(slower) < statistics.median(before) + (0.3 if full else 0.5)
         assert max(slower) < max(before) + 3
         await api.comes(api.is_whole)
     assert (await api.ask("POST", "/v1/notes"))[0] == 200
