@@ -2,15 +2,15 @@
 
     python -m tests.bench.capacity_model
 
-prints the tables of ``docs/deployers/capacity.md``. The constants are what `tests.bench.capacity` measured
-at ten million events.
+prints the tables of ``docs/deployers/capacity.md``. The constants are fitted to what
+`tests.bench.capacity` measured at ten and at fifty million events.
 """
 
 from math import ceil
 from typing import Final, NamedTuple
 
 EVENT_BYTES: Final = 58.0
-DERIVED_BYTES: Final = 55.0
+DERIVED_BYTES: Final = 50.0
 APPEND_SECONDS: Final = 0.00015
 SHARD_BYTES: Final = 1e12
 """What a shard holds with room for merges, and is copied to a new machine within hours."""
@@ -20,13 +20,14 @@ PEAK: Final = 5
 """Events of the busiest minute to those of an average one."""
 
 QUESTIONS: Final = {
-    "totals": (0.15, 0.1),
-    "breakdown": (0.2, 0.05),
-    "attribution": (0.6, 0.8),
-    "retention": (0.8, 0.65),
-    "funnel": (0.2, 1.7),
+    "totals": (0.03, 0.05),
+    "breakdown": (0.035, 0.02),
+    "attribution": (0.3, 0.5),
+    "retention": (0.27, 0.6),
+    "funnel": (0.0, 1.5),
 }
-"""Seconds of a processor for a kind of question: of any size, and for each million events it reads."""
+"""Seconds of a processor for a kind of question: for each million events the workspace has, whose visitors
+and sessions are looked through, and for each million it reads."""
 
 SIZES: Final = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 SHARE: Final = 1_000
@@ -53,13 +54,14 @@ class Needs(NamedTuple):
     seconds: dict[str, float]
 
 
-def needs(events: int, read: int = 0, processors: int = PROCESSORS) -> Needs:
+def needs(events: int, own: int = 0, read: int = 0, processors: int = PROCESSORS) -> Needs:
     """What a number of events needs.
 
     Args:
         events: stored, in a year where writing is concerned.
-        read: by a question: those of one workspace in the days it asks about.
-        processors: that answer it; what is worked out before anything is read runs on one.
+        own: of the workspace that asks a question.
+        read: by the question: those of its own in the days it asks about.
+        processors: that answer it.
     """
     held, derived = events * EVENT_BYTES, events * DERIVED_BYTES
     return Needs(
@@ -67,7 +69,10 @@ def needs(events: int, read: int = 0, processors: int = PROCESSORS) -> Needs:
         derived,
         ceil((held + derived) / SHARD_BYTES),
         events / YEAR_SECONDS * PEAK * APPEND_SECONDS,
-        {kind: once + each * read / 1_000_000 / processors for kind, (once, each) in QUESTIONS.items()},
+        {
+            kind: (has * own + reads * read) / 1_000_000 / processors
+            for kind, (has, reads) in QUESTIONS.items()
+        },
     )
 
 
@@ -75,9 +80,9 @@ def deployments() -> list[str]:
     """The rows of the page's table."""
     rows = []
     for events in SIZES:
-        need, each = needs(events), needs(events, events // SHARE)
+        need, each = needs(events), needs(events, events // SHARE, events // SHARE)
         disk = (need.bytes_events + need.bytes_derived) / 1e12
-        times = " | ".join(f"{each.seconds[kind]:.1f} s" for kind in ("totals", "attribution", "funnel"))
+        times = " | ".join(f"{each.seconds[kind]:.2g} s" for kind in ("totals", "attribution", "funnel"))
         rows.append(
             f"| {events // 10**9} billion | {disk:.2g} TB | {need.shards} | {need.writers:.2f} | {times} |"
         )
