@@ -100,7 +100,8 @@ async def test_a_revoked_key_fails_from_the_next_request_on(directory, door, fou
     named = await mint_key(directory, founded.workspace, clock(), name="Reader")
     await door.authenticate(f"Bearer {named.secret}")
     await revoke_key(directory, founded.workspace, named.credential.id, clock())
-    await refusal(door, f"Bearer {named.secret}")
+    refused, unknown = await refusal(door, f"Bearer {named.secret}"), await refusal(door, f"Bearer {TOKEN}")
+    assert (refused.status, refused.code, refused.message) == (401, unknown.code, unknown.message)
 
 
 async def test_a_fresh_key_works_though_it_was_just_refused(directory, door, founded, clock):
@@ -113,8 +114,8 @@ async def test_a_fresh_key_works_though_it_was_just_refused(directory, door, fou
 async def test_regenerating_ends_the_old_value_without_overlap(directory, door, founded, clock):
     await door.authenticate(f"Bearer {founded.agent_key.secret}")
     fresh = await regenerate(directory, founded.workspace, CredentialKind.AGENT, clock())
-    await refusal(door, f"Bearer {founded.agent_key.secret}")
-    await door.authenticate(f"Bearer {fresh.secret}")
+    assert (await refusal(door, f"Bearer {founded.agent_key.secret}")).status == 401
+    assert (await door.authenticate(f"Bearer {fresh.secret}")).workspace == founded.workspace
 
 
 async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
@@ -134,8 +135,8 @@ async def test_an_answer_that_was_under_way_during_a_revoke_is_not_remembered(
     await answered.wait()
     await revoke_key(directory, founded.workspace, founded.agent_key.credential.id, clock())
     hold.set()
-    await early
-    await refusal(door, f"Bearer {founded.agent_key.secret}")
+    assert (await early).workspace == founded.workspace
+    assert (await refusal(door, f"Bearer {founded.agent_key.secret}")).status == 401
 
 
 async def test_callers_that_miss_together_ask_once(directory, door, founded):

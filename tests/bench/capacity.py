@@ -51,7 +51,7 @@ from service_core.plugin import (
 )
 from service_core.testing.story import Story
 from tests.bench.capacity_model import APPEND_SECONDS, needs
-from tests.bench.history import _COLUMNS, PER_SESSION, WORKSPACE, YEAR_SECONDS
+from tests.bench.history import COLUMNS, PER_SESSION, WORKSPACE, YEAR_SECONDS
 
 Ask = Callable[[SqlEvents], Awaitable[Any]]
 START = datetime(2025, 7, 1, tzinfo=UTC)
@@ -114,7 +114,7 @@ def write(writer: Reader, first: int, last: int, whole: int) -> None:
     """
     columns = []
     for c in EVENTS.columns:
-        text = _TOLD.get(c.name) or _COLUMNS.get(c.name, "NULL")
+        text = _TOLD.get(c.name) or COLUMNS.get(c.name, "NULL")
         for said, instead in _SPELLED.items():
             text = text.replace(said, instead)
         columns.append(f"CAST({text} AS {layout.column(EVENTS, c)}) AS {c.name}")

@@ -24,7 +24,7 @@ SELECT s, s % 10 < 3 AS is_large, (hash(s, 1) % 1000)::BIGINT AS luck, hash(s, 4
 FROM range({{sessions}}) r(s)
 """
 
-_COLUMNS = {
+COLUMNS = {
     "event_id": "'e' || i",
     "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase' WHEN k = 3 AND luck < 200 THEN 'add_to_cart'"
     " WHEN k = 2 AND luck % 4 = 0 THEN 'click' WHEN k = 1 AND known AND luck % 2 = 0 THEN '$identify'"
@@ -113,7 +113,7 @@ async def build(
         session: what tells a session apart, in SQL.
         columns: what columns of an event hold, where it is not the usual.
     """
-    await store._engine.write(lambda writer: _write(writer, rows, end, session, {**_COLUMNS, **columns}))
+    await store._engine.write(lambda writer: _write(writer, rows, end, session, {**COLUMNS, **columns}))
     await store.rebuild()
     months = "INSERT INTO backlog SELECT date_trunc('month', timestamp), 1 FROM events GROUP BY 1"
     await store._engine.write(lambda writer: writer.text(months))

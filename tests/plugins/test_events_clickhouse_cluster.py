@@ -83,7 +83,7 @@ class TestClusterAgrees(Kit):
         drawn, random = world(Random(8), 50), Random(8)
         for batch in (drawn.story.events[:20], drawn.story.events[20:]):
             for asked in (store, oracle):
-                await asked.append(batch)
+                assert await asked.append(batch) == len(batch)
         for _ in range(3):
             await agree(store, oracle, "aggregate", plans.aggregate(random, drawn))
         await agree(store, oracle, "paths", plans.paths(random, drawn), shown=counted)

@@ -196,3 +196,6 @@ async def test_claims_whose_window_is_over_go_wherever_they_lie(tmp_path: Path) 
                 await queue.settle([stored(latest)], [])
                 with closing(sqlite3.connect(tmp_path / "ingest.db")) as file:
                     (claims,) = file.execute("SELECT count(*) FROM claim").fetchone()
+        again = NOON + WEEK + timedelta(seconds=2)
+        assert await queue.offer(sender.arrival("later", at=again, workspace_id=other)) is Offer.DUPLICATE
+        assert await queue.offer(sender.arrival("e0", at=again)) is Offer.QUEUED

@@ -84,8 +84,8 @@ async def test_clicks_count_for_the_link_of_the_domain_that_was_asked(edge, doma
     for agent in (IPHONE, None):
         await edge.follow("/spring", host=OWN, agent=agent)
     await edge.follow("/spring")
-    await edge.counts(2, 2, domains.made[OWN]["id"])
-    await edge.counts(1, 1, domains.made["go.example.com"]["id"])
+    assert await edge.counts(2, 2, domains.made[OWN]["id"])
+    assert await edge.counts(1, 1, domains.made["go.example.com"]["id"])
 
 
 async def test_a_redirect_is_one_look_up_whichever_domain_it_is_on(edge, domains, monkeypatch):
