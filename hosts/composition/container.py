@@ -1,6 +1,7 @@
 """The container: one provider per port, each built once, when it is first asked for.
 
-A new port is one provider and one line of `PORTS`; a property of `Ports` where a host asks for it by name.
+A new port is one provider and one line of `PORTS`, or one base of the database it belongs to; a property of
+`Ports` where a host asks for it by name.
 """
 
 from collections.abc import Mapping
@@ -44,60 +45,6 @@ from service_core.workspace.links.edge import NoMemory
 from service_core.workspace.links.ports import Clicks, EdgeMemory
 from service_core.workspace.share_links.ports import ShareViews
 
-PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "workspace": (
-        Directory,
-        WorkspaceSettings,
-        Accounts,
-        Passkeys,
-        Challenges,
-        Members,
-        Sessions,
-        Invitations,
-        KeyRequests,
-        Signups,
-        Grants,
-        Clients,
-        Tickets,
-        Exports,
-        ExportWork,
-        VisitClaims,
-        Units,
-        Holders,
-        ShareViews,
-        Connections,
-        UsageNotices,
-        Clicks,
-        TagClicks,
-        LinkTags,
-    ),
-    "limits": (RateLimiter,),
-    "queue": (IngestQueue, Quarantine),
-    "edge": (EdgeMemory,),
-    "dns": (TextRecords,),
-    "events": (EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams),
-    "jobs": (JobQueue,),
-    "sink": (ExportSink,),
-    "geo": (Geo,),
-    "devices": (Devices,),
-    "domains": (Domains,),
-    "passwords": (Passwords,),
-    "passkeys": (WebAuthn,),
-    "mail": (Mail,),
-    "checkout": (Checkout,),
-}
-"""Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
-
-
-class EventDatabase(
-    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams, Protocol
-):
-    """Everything an adapter of the port ``events`` implements."""
-
-
-def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
-    return registry.open(port, url, folder=folder)
-
 
 class WorkspaceDatabase(
     Directory,
@@ -113,10 +60,12 @@ class WorkspaceDatabase(
     Grants,
     Clients,
     Tickets,
+    Exports,
+    ExportWork,
+    VisitClaims,
     Units,
     Holders,
     ShareViews,
-    VisitClaims,
     Connections,
     UsageNotices,
     Clicks,
@@ -125,6 +74,41 @@ class WorkspaceDatabase(
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""
+
+
+class EventDatabase(
+    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams, Protocol
+):
+    """Everything an adapter of the port ``events`` implements."""
+
+
+def _made_of(database: type) -> tuple[Any, ...]:
+    """The ports a database is made of."""
+    return tuple(port for port in database.__bases__ if port is not Protocol)
+
+
+PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "workspace": _made_of(WorkspaceDatabase),
+    "limits": (RateLimiter,),
+    "queue": (IngestQueue, Quarantine),
+    "edge": (EdgeMemory,),
+    "dns": (TextRecords,),
+    "events": _made_of(EventDatabase),
+    "jobs": (JobQueue,),
+    "sink": (ExportSink,),
+    "geo": (Geo,),
+    "devices": (Devices,),
+    "domains": (Domains,),
+    "passwords": (Passwords,),
+    "passkeys": (WebAuthn,),
+    "mail": (Mail,),
+    "checkout": (Checkout,),
+}
+"""Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
+
+
+def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
+    return registry.open(port, url, folder=folder)
 
 
 class Nowhere:

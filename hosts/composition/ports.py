@@ -13,7 +13,7 @@ from service_core.access.members.ports import Passwords
 from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
-from service_core.delivery.exports.ports import ExportSink, ExportWork, JobQueue
+from service_core.delivery.exports.ports import ExportSink, JobQueue
 from service_core.extension import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
@@ -67,11 +67,6 @@ class Ports:
     def events(self) -> EventDatabase:
         """The event store, both sides."""
         return cast(EventDatabase, self._container.events())
-
-    @property
-    def export_work(self) -> ExportWork:
-        """Export jobs, as workers see them: rows of the workspace store."""
-        return cast(ExportWork, self._container.workspace())
 
     @property
     def jobs(self) -> JobQueue:

@@ -35,7 +35,7 @@ def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
     yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)
     yield every(USAGE_SECONDS, lambda: watch_of(ports).look(ports.clock()), stop)
-    yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.export_work), stop)
+    yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.workspace), stop)
 
 
 def watch_of(ports: Ports) -> Watch:

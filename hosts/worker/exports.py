@@ -20,7 +20,7 @@ def exporter_of(ports: Ports, registry: Registry) -> Exporter:
     """The exporter over the ports of a deployment."""
     contents = Contents(ports.events, ports.events, ports.events, registry.models, ports.queue)
     writer = ExportWriter(ports.sink, Workspaces(ports.workspace), contents, _renderer)
-    return Exporter(ports.export_work, ports.sink, writer, ports.clock)
+    return Exporter(ports.workspace, ports.sink, writer, ports.clock)
 
 
 async def keep(exporter: Exporter, ports: Ports) -> None:

@@ -26,7 +26,7 @@ def worker(desk, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0)
     )
     writer = ExportWriter(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
     return Exporter(
-        ports.export_work, sink or ports.sink, writer, lambda: desk.now, renew_seconds=renew_seconds
+        ports.workspace, sink or ports.sink, writer, lambda: desk.now, renew_seconds=renew_seconds
     )
 
 
@@ -44,7 +44,7 @@ class Hanging:
 
 async def taken_by_nobody(desk):
     """The oldest free job, as a worker leaves it that took it and died."""
-    work = desk.service.ports.export_work
+    work = desk.service.ports.workspace
     (job,) = await work.free_exports(desk.now, 1)
     taken = job.taken(desk.now)
     assert await work.replace_export(job, taken)
@@ -192,7 +192,7 @@ async def test_a_worker_that_lost_its_lease_stops_writing(bare):
     hanging = Hanging()
     running = asyncio.create_task(worker(bare, streams=hanging, renew_seconds=0.01).run_next())
     await hanging.started.wait()
-    work = bare.service.ports.export_work
+    work = bare.service.ports.workspace
     job = await latest(bare)
     while not await work.replace_export(job, job.failed(bare.now, "timed out")):
         job = await latest(bare)
