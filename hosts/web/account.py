@@ -9,9 +9,10 @@ from hosts.web.frame import Frame, Page
 from service_core.access.mail import MailDown
 from service_core.access.members.letters import send_passkey_notice
 from service_core.access.members.model import Account
+from service_core.access.members.sign_in import SignIn
 from service_core.access.passkeys.ceremonies import PasskeySignIn
 from service_core.access.passkeys.model import Attested
-from service_core.kernel.errors import BadRequest, Conflict, NotFound, Refusal, TooMany, Unauthorized
+from service_core.kernel.errors import BadRequest, Conflict, Refusal, TooMany, Unauthorized
 
 
 async def shown(frame: Frame) -> Response:
@@ -47,10 +48,15 @@ async def added(frame: Frame) -> Response:
 
 
 async def removed(frame: Frame, passkey_id: str) -> Response:
-    """Drop a passkey."""
-    if not await frame.store.remove_passkey(frame.account.id, id_of(passkey_id)):
-        raise NotFound
+    """Drop a passkey; whoever it let in elsewhere is out."""
+    await frame.part(PasskeySignIn).remove(frame.account, id_of(passkey_id), frame.browser)
     return frame.to("/account", done="passkey-removed")
+
+
+async def signed_out_elsewhere(frame: Frame) -> Response:
+    """End every session but this one."""
+    await frame.part(SignIn).sign_out_elsewhere(frame.account, frame.visitor.secret)
+    return frame.to("/account", done="elsewhere-out")
 
 
 async def _page(frame: Frame, refusal: Refusal | None = None) -> Response:
@@ -74,4 +80,5 @@ PAGES: Final = (
     Page("POST /account/passkeys/options", asked),
     Page("POST /account/passkeys", added),
     Page("POST /account/passkeys/<passkey_id>", removed),
+    Page("POST /account/sign-out-elsewhere", signed_out_elsewhere),
 )

@@ -45,7 +45,8 @@ DONE: Final[Mapping[str, str]] = MappingProxyType(
         "unshared": "The page is gone from the next request on.",
         "signed-out": "You are signed out.",
         "passkey-added": "The passkey is added.",
-        "passkey-removed": "The passkey is removed. It signs in no more.",
+        "passkey-removed": "The passkey is removed. It signs in no more, and every other browser is signed out.",
+        "elsewhere-out": "Every other browser is signed out.",
     }
 )
 """What a page says after a form was done, by the word in its address."""

@@ -71,10 +71,13 @@ class SqlAccounts:
         async with self._database.write() as connection:
             await connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.digest == digest))
 
-    async def end_sessions(self, account_id: UUID) -> None:
-        """End every session of an account."""
+    async def end_sessions(self, account_id: UUID, spare: str | None = None) -> None:
+        """End every session of an account, but one."""
+        ended = sa.delete(SESSIONS).where(SESSIONS.c.account_id == account_id)
+        if spare is not None:
+            ended = ended.where(SESSIONS.c.digest != spare)
         async with self._database.write() as connection:
-            await connection.execute(sa.delete(SESSIONS).where(SESSIONS.c.account_id == account_id))
+            await connection.execute(ended)
 
     async def _account(self, condition: sa.ColumnElement[bool]) -> Account | None:
         async with self._database.read() as connection:

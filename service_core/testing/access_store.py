@@ -117,9 +117,11 @@ class _People:
     async def end_session(self, digest: str) -> None:
         self.sessions.digests.pop(digest, None)
 
-    async def end_sessions(self, account_id: UUID) -> None:
-        kept = self.sessions.values
-        self.sessions.values = {k: one for k, one in kept.items() if one.account_id != account_id}
+    async def end_sessions(self, account_id: UUID, spare: str | None = None) -> None:
+        kept, stays = self.sessions.values, self.sessions.digests.get(spare or "")
+        self.sessions.values = {
+            k: one for k, one in kept.items() if one.account_id != account_id or k == stays
+        }
 
     async def role(self, workspace_id: UUID, account_id: UUID) -> Member | None:
         return self.belonging.get((workspace_id, account_id))

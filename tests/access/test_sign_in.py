@@ -83,6 +83,17 @@ async def test_a_new_password_ends_every_other_session(house, ann, signed_in):
     assert await house.sign_in.find(fresh.secret) is not None
 
 
+async def test_signing_out_everywhere_else_leaves_this_session_and_those_of_others(house, ann, signed_in):
+    here = await house.sign_in.sign_in("ann@example.com", PASSWORD, client=None)
+    bob = Account(new_id(), "bob@example.com", "Bob", house.clock())
+    await house.store.save_account(bob)
+    theirs = await house.sign_in.admit(bob)
+    await house.sign_in.sign_out_elsewhere(ann, here.secret)
+    assert await house.sign_in.find(signed_in.secret) is None
+    assert await house.sign_in.find(here.secret) is not None
+    assert await house.sign_in.find(theirs.secret) is not None
+
+
 async def test_attempts_are_counted_per_address_and_per_client(house, signed_in):
     for _ in range(10):
         with pytest.raises(Unauthorized):

@@ -83,9 +83,27 @@ async def test_the_account_page_lists_passkeys_and_takes_them_away(deployment, a
     assert (await bob.send(ACCOUNT, path)).status == 404
     assert (await person.send(ACCOUNT, path)).status == 303
     assert (await person.send(ACCOUNT, path)).status == 404
-    assert "Laptop" not in (await ann.get(ACCOUNT)).text
+    assert "Laptop" not in (await person.get(ACCOUNT)).text
     stranger = deployment.person()
     assert (await entered(stranger, device.sign(await asked_to_sign(stranger)))).status == 403
+
+
+async def test_removing_a_passkey_ends_the_sessions_it_opened_and_keeps_the_one_that_asks(
+    deployment, ann, device
+):
+    lost = deployment.person()
+    await entered(lost, device.sign(await asked_to_sign(lost)))
+    bob = await deployment.signed_in("bob", "viewer")
+    [path] = re.findall(r'action="(/app/account/passkeys/[0-9a-f-]{36})"', (await ann.get(ACCOUNT)).body)
+    await ann.send(ACCOUNT, path)
+    assert (await lost.get(ACCOUNT)).location.startswith("/app/sign-in")
+    assert {(await person.get(ACCOUNT)).status for person in (ann, bob)} == {200}
+
+
+async def test_a_passkey_that_is_not_ones_own_ends_no_session(deployment, ann, device):
+    elsewhere = await deployment.person().sign_in("ann@example.com")
+    assert (await ann.send(ACCOUNT, f"{ACCOUNT}/passkeys/{new_id()}")).status == 404
+    assert (await elsewhere.get(ACCOUNT)).status == 200
 
 
 async def test_a_new_passkey_is_told_by_mail(deployment, device):

@@ -15,6 +15,16 @@ async def test_a_password_opens_a_session_that_signing_out_ends(deployment):
     assert (await person.get("/app/workspaces")).status == 303
 
 
+async def test_signing_out_everywhere_else_ends_the_other_browsers_alone(deployment):
+    ann = await deployment.signed_in("ann", "owner")
+    elsewhere = await deployment.person().sign_in("ann@example.com")
+    bob = await deployment.signed_in("bob", "viewer")
+    answer = await ann.send("/app/account", "/app/account/sign-out-elsewhere")
+    assert answer.location == "/app/account?done=elsewhere-out"
+    assert (await elsewhere.get("/app/account")).location.startswith("/app/sign-in")
+    assert {(await person.get("/app/account")).status for person in (ann, bob)} == {200}
+
+
 async def test_a_wrong_password_and_an_unknown_address_look_the_same(deployment):
     await deployment.enrol("ann", "owner")
     said = []

@@ -58,8 +58,8 @@ class Sessions(Protocol):
     async def end_session(self, digest: str) -> None:
         """End one session; ending twice changes nothing."""
 
-    async def end_sessions(self, account_id: UUID) -> None:
-        """End every session of an account."""
+    async def end_sessions(self, account_id: UUID, spare: str | None = None) -> None:
+        """End every session of an account, but the one with the digest ``spare``."""
 
 
 class Invitations(Protocol):

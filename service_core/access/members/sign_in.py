@@ -97,6 +97,10 @@ class SignIn:
         """End the session of a cookie."""
         await self._sessions.end_session(digest(secret))
 
+    async def sign_out_elsewhere(self, account: Account, secret: str) -> None:
+        """End every session of an account but that of a cookie."""
+        await self._sessions.end_sessions(account.id, spare=digest(secret))
+
     async def choose_password(self, token: str, password: str) -> SignedIn:
         """Set the password of the account a mailed link belongs to, and end its other sessions.
 

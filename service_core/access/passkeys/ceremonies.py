@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from service_core.access.keys import checked_name
 from service_core.access.members.attempts import ATTEMPTS_PER_ADDRESS, ATTEMPTS_PER_CLIENT, count_attempt
@@ -68,7 +69,7 @@ class PasskeySignIn:
 
     @property
     def is_open(self) -> bool:
-        """Whether there are passkeys here at all; without, everything but looking is `NotFound`."""
+        """Whether there are passkeys here at all; without, everything but looking and removing is `NotFound`."""
         return self._tools is not None
 
     async def ask_to_make(self, account: Account, password: str, browser: Browser) -> str:
@@ -121,6 +122,16 @@ class PasskeySignIn:
         if not await self._passkeys.add_passkey(passkey, MOST_PASSKEYS):
             raise Conflict(f"It is known already, or you have {MOST_PASSKEYS} passkeys", "resource_changed")
         return passkey
+
+    async def remove(self, account: Account, passkey_id: UUID, browser: Browser) -> None:
+        """Drop a passkey, and end every session but this one: its device may be in other hands.
+
+        Raises:
+            NotFound: the account has no such passkey.
+        """
+        if not await self._passkeys.remove_passkey(account.id, passkey_id):
+            raise NotFound
+        await self._sign_in.sign_out_elsewhere(account, browser.secret)
 
     async def ask_to_sign(self, browser: Browser) -> str:
         """What to ask a browser that wants in.
