@@ -30,6 +30,7 @@ class Unit:
     anchor: Event
     booked: datetime
     credit: int = 0
+    order_credit: int = 0
     amount: int = 0
     refunded: int = 0
     is_order: bool = False
@@ -44,6 +45,7 @@ class Share:
     at: datetime
     visit: Visit | None
     credit: int
+    order_credit: int
     amount: int
     refunded: int
 
@@ -66,6 +68,7 @@ def _units(history: History, scan: Scan) -> Iterator[Unit]:
                 event,
                 event.timestamp,
                 credit=WHOLE if event.seq in converting else 0,
+                order_credit=WHOLE if charge else 0,
                 amount=charge.amount if charge else 0,
                 is_order=charge is not None,
             )
@@ -88,13 +91,10 @@ def _shared(unit: Unit, history: History, rule: Credit) -> Iterator[Share]:
     # The shares are quotients of small numbers; as such they split without the noise of floats.
     weights = [Fraction(w).limit_denominator(_EXACT) for w in weigh(rule, steps, unit.anchor.timestamp)]
     credited = [(visit, weight) for visit, weight in zip(touches, weights, strict=True) if weight]
+    shared = (unit.credit, unit.order_credit, unit.amount, unit.refunded)
     if not credited:
-        yield Share(unit, unit.booked, None, unit.credit, unit.amount, unit.refunded)
+        yield Share(unit, unit.booked, None, *shared)
         return
-    parts = zip(
-        *(split(total, [w for _, w in credited]) for total in (unit.credit, unit.amount, unit.refunded)),
-        strict=True,
-    )
-    for (visit, _), (credit, amount, refunded) in zip(credited, parts, strict=True):
-        at = visit.event.timestamp if rule.by_touch else unit.booked
-        yield Share(unit, at, visit, credit, amount, refunded)
+    parts = zip(*(split(total, [w for _, w in credited]) for total in shared), strict=True)
+    for (visit, _), own in zip(credited, parts, strict=True):
+        yield Share(unit, visit.event.timestamp if rule.by_touch else unit.booked, visit, *own)

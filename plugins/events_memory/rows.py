@@ -184,6 +184,7 @@ def _credit(share: Share, history: History, scan: Scan) -> Row:
         {
             "attributed": share.visit is not None,
             "credit": share.credit,
+            "order_credit": share.order_credit,
             "amount": share.amount,
             "refunded": share.refunded,
             "is_order": unit.is_order,

@@ -21,7 +21,7 @@ from plugins.events_sql.units import UNIT, units
 from service_core.plugin import Credit, Scan, Span, Weighting
 
 TOUCH: Final = "touch."
-_SHARED: Final = ("credit", "amount", "refunded")
+_SHARED: Final = ("credit", "order_credit", "amount", "refunded")
 _EXACT: Final = 10**9
 _HALF_LIFE: Final = parameter("half_life", sa.Double())
 

@@ -23,7 +23,7 @@ _COUNTED: Final = parameter("counted", sa.ARRAY(sa.Text()))
 UNIT: Final = sa.table(
     "unit",
     *(sa.column(name, sa.BigInteger) for name in ("unit", "seq", "visitor_no", "strong_no", "person_no")),
-    *(sa.column(name, sa.BigInteger) for name in ("credit", "amount", "refunded")),
+    *(sa.column(name, sa.BigInteger) for name in ("credit", "order_credit", "amount", "refunded")),
     *(sa.column(name, sa.DateTime) for name in ("timestamp", "booked")),
     *(sa.column(name, sa.Text) for name in ("event_name", "currency")),
     *(sa.column(name, sa.Boolean) for name in ("is_order", "has_path", "first_order")),
@@ -102,6 +102,7 @@ def _own(marked: Any) -> sa.Select[Any]:
         c.timestamp.label("booked"),
         c.currency,
         _when(c.is_conversion, sa.literal(WHOLE)).label("credit"),
+        _when(c.is_charge, sa.literal(WHOLE)).label("order_credit"),
         _when(c.is_charge, sa.func.abs(c.revenue, type_=sa.BigInteger)).label("amount"),
         sa.literal_column("0", sa.BigInteger).label("refunded"),
         c.is_charge.label("is_order"),
@@ -135,8 +136,10 @@ def _refunds(any_revenue: bool, *, order_refunds: bool, ever: bool) -> sa.Select
             *anchor,
             booked.label("booked"),
             refund.c.currency,
-            sa.literal_column("0", sa.BigInteger).label("credit"),
-            sa.literal_column("0", sa.BigInteger).label("amount"),
+            *(
+                sa.literal_column("0", sa.BigInteger).label(name)
+                for name in ("credit", "order_credit", "amount")
+            ),
             sa.func.abs(refund.c.revenue, type_=sa.BigInteger).label("refunded"),
             sa.false().label("is_order"),
             has_order.label("has_path"),

@@ -80,13 +80,13 @@ class Relation(StrEnum):
         order id not after it, else its own.
     ``CREDITS``
         What attribution shares out. A unit is an event that is a conversion, a charge, or both; it
-        counts 1,000,000 of ``credit`` when it is a conversion and its ``amount`` when it is a
-        charge. A refund is a unit too, with ``refunded`` alone, the path, person and event name of
+        counts 1,000,000 of ``credit`` when it is a conversion, and when it is a charge its
+        ``amount`` and 1,000,000 of ``order_credit``. A refund is a unit too, with ``refunded`` alone, the path, person and event name of
         its order (without an order its own, and no path); it is booked like in MONEY. Each unit
         has one row per touch with a share in its path, or one without a touch. Columns:
         ``touch.*`` (columns of `ports.Touch`, None without a touch), ``attributed`` (it has a
-        touch), ``credit``, ``amount``, ``refunded`` (its share of each, split by largest
-        remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
+        touch), ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by
+        largest remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
         ``currency``, ``person_is_new``.
 
     Rows of the following come from other sources than the event store; it is never asked for them.

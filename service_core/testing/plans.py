@@ -76,7 +76,7 @@ LEAVES: Final[Mapping[Relation, Sequence[Leaf]]] = {
         distinct("order_id", Relation.MONEY),
     ),
     Relation.CREDITS: (
-        *(total(column, Relation.CREDITS) for column in ("credit", "amount", "refunded")),
+        *(total(column, Relation.CREDITS) for column in ("credit", "order_credit", "amount", "refunded")),
         total("credit", Relation.CREDITS, Predicate("attributed", value=True)),
         total("credit", Relation.CREDITS, Predicate("is_order", value=True)),
         total("credit", Relation.CREDITS, Predicate("first_order", value=True)),

@@ -62,6 +62,19 @@ async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(shop
     assert totals["conversions"] == len(names)
 
 
+async def test_an_order_is_credited_whether_it_converts_or_not(shop):
+    here = {"visitor": "A1", "order_id": "O1"}
+    shop.story.happens("purchase", at="2026-07-05T12:00", **here)
+    shop.story.happens("purchase", at="2026-07-05T12:05", revenue=500, **here)
+    shop.story.happens("subscription_renewed", at="2026-07-06T12:00", visitor="A1", revenue=0)
+    await shop.knows(*shop.story.events[-3:])
+    for rules in (Rules(), Rules(conversions=frozenset({"webinar"}), any_revenue=False)):
+        await shop.follows(rules)
+        metrics = ["orders", "attributed_orders", "new_customers", "attributed_new_customers"]
+        answer = await shop.post("/metrics", {"metrics": metrics, "date_range": RANGE})
+        assert [metric["value"] for metric in answer["metrics"]] == [3, 3, 1, 1]
+
+
 async def test_its_default_attribution_is_stated_and_used_where_a_request_names_none(shop):
     usual = {"model": "last_non_direct", "window_days": 30}
     own = {"model": "first_touch", "window_days": 7}

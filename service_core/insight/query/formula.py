@@ -13,6 +13,7 @@ from service_core.kernel.reading import Measured, Number, Reading, Reason, Unava
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _MONEY_COLUMNS: Final = frozenset({"amount", "refunded"})
+_CREDITS: Final = frozenset({(Relation.CREDITS, "credit"), (Relation.CREDITS, "order_credit")})
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _USUAL_DECIMALS: Final = 6
@@ -77,7 +78,7 @@ def _of_leaf(leaf: Leaf, slot: int, slots: Mapping[Atom, int], currency: str) ->
     if others is not None:
         unknown = slots[others]
         return lambda values: _MISSING_RATE if values[unknown] else Measured(values[slot])
-    if (leaf.of, leaf.column) == (Relation.CREDITS, "credit"):
+    if (leaf.of, leaf.column) in _CREDITS:
         return lambda values: Measured(Fraction(values[slot] or 0) / _MILLION)
     return lambda values: Measured(values[slot])
 

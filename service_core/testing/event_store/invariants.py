@@ -22,6 +22,7 @@ from service_core.testing.event_store.kit import (
     CONVERTED,
     CREDITED,
     CREDITED_MONEY,
+    CREDITED_ORDERS,
     CREDITED_REFUNDS,
     EVENTS,
     PERSONS,
@@ -39,6 +40,7 @@ from service_core.testing.story import Story, campaign, days
 _VIEWED = Predicate("event_name", Op.IN, tuple(sorted(PAGE_VIEWS)))
 _NOT_VIEWED = Predicate("event_name", Op.NOT_IN, tuple(sorted(PAGE_VIEWS)))
 REVENUE = total("amount", Relation.MONEY, Predicate("kind", value="charge"))
+ORDERS = count(Relation.MONEY, Predicate("kind", value="charge"))
 REFUNDS = total("amount", Relation.MONEY, Predicate("kind", value="refund"))
 ADDITIVE = (EVENTS, SESSION_STARTS, CONVERTED, REVENUE, REFUNDS, total("engaged", Relation.SESSIONS))
 DAY = ({str(Relation.EVENTS): "country"},)
@@ -86,11 +88,12 @@ class Invariants(Kit):
         world, random = drawn
         await told(world, random, store)
         looked_at = scan(random, world)
-        conversions, revenue, refunds = await measure(store, looked_at, CONVERTED, REVENUE, REFUNDS)
+        counted, orders, *money = await measure(store, looked_at, CONVERTED, ORDERS, REVENUE, REFUNDS)
+        credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY, CREDITED_REFUNDS)
         for weighting in Weighting:
             rule = Credit(weighting, timedelta(days=5), drop_direct=random.random() < 0.5)
-            shared = await measure(store, looked_at, CREDITED, CREDITED_MONEY, CREDITED_REFUNDS, credit=rule)
-            assert shared == (conversions * 1_000_000, revenue, refunds), weighting
+            shared = await measure(store, looked_at, *credited, credit=rule)
+            assert shared == (counted * 1_000_000, orders * 1_000_000, *money), weighting
 
     @given(drawn=worlds())
     @on_worlds
