@@ -12,6 +12,9 @@ def _workspace() -> sa.Column[object]:
     return sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), nullable=False)
 
 
+_NAMES: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+"""Compared as the core compares text: by code point, whatever the language of the database."""
+
 RESOURCES: Final = sa.Table(
     "resources",
     METADATA,
@@ -22,6 +25,7 @@ RESOURCES: Final = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant, nullable=False),
     sa.Column("deleted_at", Instant),
+    sa.Column("names", _NAMES, nullable=False, server_default=""),
     sa.Index("ix_resources_listed", "workspace_id", "type", "created_at"),
 )
 """One row per record of any type; a removed one keeps its row."""

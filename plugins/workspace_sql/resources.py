@@ -70,8 +70,17 @@ class _Resources:
         records = [model.model_validate(state) for state in found.scalars()]
         return {record.id: record for record in records}
 
-    async def every(self, model: type[_Record], *, matching: Mapping[str, str] = EVERYTHING) -> list[_Record]:
-        return await self._found(model, self._newest(model, matching))
+    async def every(
+        self,
+        model: type[_Record],
+        *,
+        matching: Mapping[str, str] = EVERYTHING,
+        telling: UUID | None = None,
+    ) -> list[_Record]:
+        query = self._newest(model, matching)
+        if telling is not None:
+            query = query.where(sa.cast(RESOURCES.c.state, sa.Text).contains(f'"{telling}"'))
+        return await self._found(model, query)
 
     async def page(
         self,
@@ -87,11 +96,24 @@ class _Resources:
             query = query.where(sa.tuple_(*_PLACE) < mark)
         return await self._found(model, query)
 
+    async def named(self, model: type[_Record], text: str, limit: int) -> list[_Record]:
+        names, sought = RESOURCES.c.names, text.lower()
+        # LIKE reads signs of its own into a text, and SQLite refuses it a long one.
+        holds = sa.func.replace(names, sought, "") != names
+        starts = sa.func.substr(names, 1, len(sought)) == sought
+        query = self._live(model).where(holds).order_by(starts.desc(), names, RESOURCES.c.id)
+        return await self._found(model, query.limit(limit))
+
     async def _found(self, model: type[_Record], query: sa.Select[tuple[Any]]) -> list[_Record]:
         return [model.model_validate(state) for state in (await self._connection.execute(query)).scalars()]
 
     async def save(self, record: Resource) -> None:
-        row = {"state": record.state, "updated_at": record.updated_at, "deleted_at": None}
+        row = {
+            "state": record.state,
+            "updated_at": record.updated_at,
+            "deleted_at": None,
+            "names": record.sought,
+        }
         replaced = await self._connection.execute(sa.update(RESOURCES).where(self._is(record)).values(row))
         if replaced.rowcount == 0:
             described = {

@@ -67,6 +67,15 @@ class Resource(BaseModel):
         """``updated_at`` of a change made now: never that of the change before, so a reader can tell."""
         return max(now, self.updated_at + timedelta(milliseconds=1))
 
+    def names(self) -> tuple[str, ...]:
+        """What it is looked for by: its name, then what else it is known by."""
+        return (self.name,)
+
+    @property
+    def sought(self) -> str:
+        """The names as `Records.named` looks through them: a line each, whatever their case."""
+        return "\n".join(self.names()).replace("\0", "").lower()
+
     def unique_keys(self) -> tuple[str, ...]:
         """What no other live resource of the deployment may hold; name the workspace where that is the bound."""
         return ()
@@ -91,12 +100,19 @@ class Records(Protocol):
     async def some(self, model: type[R], ids: Collection[UUID]) -> dict[UUID, R]:
         """The records with these ids, by id; those that are not there, or not any more, are left out."""
 
-    async def every(self, model: type[R], *, matching: Mapping[str, str] = EVERYTHING) -> list[R]:
+    async def every(
+        self,
+        model: type[R],
+        *,
+        matching: Mapping[str, str] = EVERYTHING,
+        telling: UUID | None = None,
+    ) -> list[R]:
         """Every record of a type that matches, newest first, ties by id.
 
         Args:
             model: the type.
             matching: field of the state -> the text it holds.
+            telling: an id that stands somewhere in the state.
         """
 
     async def page(
@@ -114,6 +130,18 @@ class Records(Protocol):
             limit: at most so many.
             after: the record before the first of them; it need not be there any more.
             matching: as of `every`.
+        """
+
+    async def named(self, model: type[R], text: str, limit: int) -> list[R]:
+        """Some records of a type one of whose names holds a text, whatever the case.
+
+        Those whose own name starts with it come first, then they stand in the order of their names,
+        ties by id.
+
+        Args:
+            model: the type.
+            text: not empty.
+            limit: at most so many.
         """
 
 

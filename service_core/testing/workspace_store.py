@@ -41,13 +41,20 @@ class _Resources:
         found = {one: await self.get(model, one) for one in ids}
         return {one: record for one, record in found.items() if record is not None}
 
-    async def every(self, model: type[R], *, matching: Mapping[str, str] = EVERYTHING) -> list[R]:
+    async def every(
+        self,
+        model: type[R],
+        *,
+        matching: Mapping[str, str] = EVERYTHING,
+        telling: UUID | None = None,
+    ) -> list[R]:
         found = [
             record
             for (workspace_id, _), record in self._state.live.items()
             if workspace_id == self._workspace_id
             and isinstance(record, model)
             and matching.items() <= record.state.items()
+            and (telling is None or f'"{telling}"' in record.model_dump_json(by_alias=True))
         ]
         return sorted(found, key=lambda record: (record.created_at, record.id), reverse=True)
 
@@ -64,6 +71,12 @@ class _Resources:
             for record in await self.every(model, matching=matching)
             if after is None or (record.created_at, record.id) < (after.made_at, after.id)
         ]
+        return found[:limit]
+
+    async def named(self, model: type[R], text: str, limit: int) -> list[R]:
+        sought = text.lower()
+        found = [record for record in await self.every(model) if sought in record.sought]
+        found.sort(key=lambda record: (not record.sought.startswith(sought), record.sought, record.id))
         return found[:limit]
 
     async def save(self, record: Resource) -> None:

@@ -1,6 +1,7 @@
 """`GET /search`: anything with a name (contract 4.5)."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -91,13 +92,18 @@ async def get_search(
     dimensions = [type_ for type_ in types if type_ in _DIMENSIONS]
     found = await asyncio.gather(*(_values(who, questions, type_, text, query.limit) for type_ in dimensions))
     results = [result for results in found for result in results]
-    results += await _owned(who, writes, [type_ for type_ in types if type_ in _RESOURCES], text)
+    owned = [type_ for type_ in types if type_ in _RESOURCES]
+    results += await _owned(who, writes, owned, text, query.limit)
     if "metric" in types:
         results += _metrics(questions, text)
     if "user" in types:
         results += await _users(who, people, text, query.limit)
     results.sort(
-        key=lambda each: (not each.label.lower().startswith(text.lower()), -(each.count or 0), each.label)
+        key=lambda each: (
+            not each.label.lower().startswith(text.lower()),
+            -(each.count or 0),
+            each.label.lower(),
+        )
     )
     return SearchResults(query=query.q, results=results[: query.limit])
 
@@ -111,25 +117,17 @@ async def _values(who: Caller, questions: Questions, type_: str, text: str, limi
     ]
 
 
-async def _owned(who: Caller, writes: Writes, types: list[str], text: str) -> list[SearchResult]:
-    """Links, reports and the like whose name holds the text; a link also by its tag or slug."""
+async def _owned(
+    who: Caller, writes: Writes, types: Iterable[str], text: str, limit: int
+) -> list[SearchResult]:
+    """Links, reports and the like one of whose names holds the text."""
     found: list[SearchResult] = []
     async with writes.units.look(who.workspace.id) as unit:
         for type_ in types:
             kind = writes.kinds.get(_RESOURCES[type_])
-            records = await unit.resources.every(kind.model) if kind else []
-            found += [
-                _result(type_, record)
-                for record in records
-                if any(text.lower() in name.lower() for name in _names(record))
-            ]
+            records = await unit.resources.named(kind.model, text, limit) if kind else []
+            found += [_result(type_, record) for record in records]
     return found
-
-
-def _names(record: Resource) -> tuple[str, ...]:
-    if isinstance(record, Link):
-        return record.name, record.tracking_identifier, record.slug or ""
-    return (record.name,)
 
 
 def _result(type_: str, record: Resource) -> SearchResult:

@@ -37,7 +37,7 @@ async def _hiding(records: Records, report: Resource) -> Kind:
     """Reports, knowing the dashboards one of them stands on."""
     listing = [
         dashboard
-        for dashboard in await records.every(Dashboard)
+        for dashboard in await records.every(Dashboard, telling=report.id)
         if any(card.report_id == report.id for card in dashboard.layout.cards)
     ]
 

@@ -54,6 +54,11 @@ class Link(Resource):
     utm_term: str | None
     utm_content: str | None
 
+    def names(self) -> tuple[str, ...]:
+        """Its name, its tag, and its slug if it has one."""
+        known = self.name, self.tracking_identifier, self.slug
+        return tuple(name for name in known if name)
+
     def unique_keys(self) -> tuple[str, ...]:
         """The tracking identifier in the workspace, and the slug on its domain."""
         own = identifier_key(self.workspace_id, self.tracking_identifier)

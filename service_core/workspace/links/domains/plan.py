@@ -101,7 +101,7 @@ def removal(claim_id: UUID) -> Plan:
 
     async def plan(unit: Transaction) -> Change:
         found = await live(unit.resources, DomainClaim, claim_id)
-        links = [link for link in await unit.resources.every(Link) if link.domain_id == found.domain.id]
+        links = await unit.resources.every(Link, matching={"domain_id": str(found.domain.id)})
         if links:
             stands = "1 link stands" if len(links) == 1 else f"{len(links)} links stand"
             raise Conflict(f"{stands} on {found.name}", hint="Delete them first: their addresses would end.")
