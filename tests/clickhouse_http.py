@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import SHUT_RDWR, socket
 from tempfile import NamedTemporaryFile
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -113,6 +113,9 @@ class Facade(ThreadingHTTPServer):
         self.folder = str(folder)
         self.sessions: dict[str, Session] = {}
         self.requests: list[str] = []
+        self.going = Event()
+        """Cleared, it hangs: it takes connections and answers nothing."""
+        self.going.set()
         self._sockets: list[socket] = []
         self._lock = Lock()
         self.session("").run(f"CREATE DATABASE IF NOT EXISTS {DATABASE}".encode(), {})
@@ -163,6 +166,7 @@ class Exchange(BaseHTTPRequestHandler):
             body = b""
         statement = told.pop("query", "").encode() or body
         self.server.requests.append(self.path)
+        self.server.going.wait()
         try:
             self._admit()
             answer = self.server.session(told.get("session_id", "")).run(statement, told)
@@ -171,6 +175,11 @@ class Exchange(BaseHTTPRequestHandler):
         except Refused as refused:
             status = _STATUS.get(refused.code, 500)
             self._send(status, str(refused).encode(), {"X-ClickHouse-Exception-Code": str(refused.code)})
+
+    def do_GET(self) -> None:
+        """Say that the server is there."""
+        self.server.going.wait()
+        self._send(200, b"Ok.\n", {})
 
     def _admit(self) -> None:
         expected = b64encode(f"{USER}:{PASSWORD}".encode()).decode()

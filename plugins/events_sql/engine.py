@@ -1,7 +1,7 @@
 """Questions and writes on any engine: a single writer thread, a bounded pool of readers, a session each.
 
 The event loop never waits for the engine. A question past its budget, or one whose caller went
-away, is interrupted inside the engine.
+away, is interrupted inside the engine. An engine that answers nobody is as one that is away (`watch`).
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from plugins.events_sql.settings import SqlSettings
 from plugins.events_sql.statements import Built, Statement, Statements, Values
+from plugins.events_sql.watch import Watch
 from service_core.plugin import Event, FunnelPlan, QueryTimeout, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Session(Protocol):
 
     def stop(self) -> None:
         """Stop what runs now; called by another thread."""
+
+    def abandon(self) -> None:
+        """Let go of an engine that answers nobody, and would not hear of a stop; called by another thread."""
 
     def close(self) -> None:
         """Give the connection back."""
@@ -86,6 +90,9 @@ class Backend(Protocol):
         Raises:
             StartupError: it does not.
         """
+
+    def answers(self) -> bool:
+        """Whether the engine answers anything, be it a refusal; False when it stays silent for some seconds."""
 
     def open(self) -> None:
         """Reach the engine and create what is missing.
@@ -134,10 +141,10 @@ class Reader:
         Raises:
             QueryTimeout: the question was stopped.
         """
-        if self._stopped:
-            raise QueryTimeout
-        if self._held is None:
+        if self._held is None and not self._stopped:
             self._held = self._backend.session(self._budget)
+        if self._stopped or self._held is None:
+            raise QueryTimeout
         return self._held
 
     def rows(self, statement: Statement | Built) -> list[tuple[Any, ...]]:
@@ -167,6 +174,13 @@ class Reader:
             if self._held is not None:
                 self._held.stop()
 
+    def abandon(self) -> None:
+        """Refuse what would come next, and let go of an engine that answers nobody."""
+        with self._lock:
+            self._stopped = True
+            if self._held is not None:
+                self._held.abandon()
+
     def close(self) -> None:
         """Give the session back."""
         with self._lock:
@@ -181,6 +195,7 @@ class Engine:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._timeout = backend.settings.timeout_seconds
+        self._watch = Watch(backend.answers)
         self._statements = Statements(backend.dialect)
         self._readers = ThreadPoolExecutor(backend.settings.readers, thread_name_prefix="events-read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="events-write")
@@ -203,17 +218,19 @@ class Engine:
 
         Raises:
             QueryTimeout: it missed its budget, waiting included, and was stopped.
-            StoreUnavailable: the engine failed.
+            StoreUnavailable: the engine failed, or answers nobody.
         """
         reader = Reader(self._backend, self._statements, self._timeout)
         future = self._readers.submit(self._run, reader, work)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._watch.within(self._timeout):
                 return await asyncio.wrap_future(future)
-        except TimeoutError:
-            raise QueryTimeout from None
-        finally:
+        except StoreUnavailable:
+            await asyncio.to_thread(reader.abandon)  # the thread is free when it notices
+            raise
+        except BaseException:
             await _stop(reader, future)
+            raise
 
     async def stream(self, work: Callable[[Reader], Iterator[T]]) -> AsyncGenerator[T, None]:
         """Run a question that answers piece by piece, each step in a thread of the streams.

@@ -90,3 +90,8 @@ class ClickHouseSettings(_ServerSettings):
     cluster: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]*$")] = ""
     secure: bool = False
     connect_seconds: Annotated[int, Field(ge=1, le=60)] = 5
+
+    @property
+    def port_number(self) -> int:
+        """Port of the HTTP interface."""
+        return self.port or (8443 if self.secure else 8123)

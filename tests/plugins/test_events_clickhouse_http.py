@@ -4,10 +4,12 @@ import asyncio
 from pathlib import Path
 from random import Random
 from time import monotonic
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
 
+from plugins.events_sql import watch
 from plugins.events_sql.dialects.clickhouse import writing
 from plugins.events_sql.tables import EVENTS
 from service_core.extension import load
@@ -155,3 +157,29 @@ async def test_a_server_that_went_away_is_503_until_it_is_back(server, folder):
         assert await stored(store, story) == len(story.events)
         assert await store.append(story.events) == 0
         await store.aclose()
+
+
+async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, monkeypatch):
+    """Whoever waits hears it, also behind others who wait: there is one reader."""
+    monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.1)
+    story = world(Random(6), 20).story
+    with served(folder) as server:
+        store = load().open("events", f"{server.url}&connect_seconds=1&readers=1", folder=Path())
+        await store.start()
+        await store.append(story.events)
+        server.going.clear()
+        asked = [asyncio.create_task(stored(store, story)) for _ in range(3)]
+        _, waiting = await asyncio.wait(asked, timeout=10)
+        server.going.set()
+        assert not waiting
+        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 3
+        assert await stored(store, story) == len(story.events)
+        await store.aclose()
+
+
+async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypatch):
+    monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.02)
+    asked = Mock(side_effect=store.backend.answers)
+    monkeypatch.setattr(store._engine._watch, "_answers", asked)
+    assert await store._engine.read(lambda reader: reader.text("SELECT sleep(0.3)", {})) == [(0,)]
+    assert asked.called

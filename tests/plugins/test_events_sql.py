@@ -10,9 +10,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 
+from plugins.events_sql import watch
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.dialects.duckdb.backend import DuckDb
@@ -288,6 +290,37 @@ async def test_a_server_that_hangs_is_an_answer_in_time(postgres_server: Postgre
     postgres_server.go_on()
     assert await stored(store, story) == 0
     await store.aclose()
+
+
+async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
+    postgres_server: PostgresServer,
+) -> None:
+    """Whoever waits hears it, also behind others who wait: there are two readers."""
+    url = f"{postgres_server.url}?timeout_seconds=300&connect_seconds=1&readers=2"
+    store = load().open("events", url, folder=Path())
+    await store.start()
+    story = world(Random(31)).story
+    assert await stored(store, story) == 0
+    postgres_server.hang()
+    for _ in range(2):  # on connections that were there, and without any
+        asked = [asyncio.create_task(stored(store, story)) for _ in range(6)]
+        _, waiting = await asyncio.wait(asked, timeout=60)
+        assert not waiting
+        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 6
+    postgres_server.go_on()
+    assert await stored(store, story) == 0
+    await store.aclose()
+
+
+async def test_a_long_question_to_a_server_that_works_is_not_cut(
+    postgresql: SqlEvents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.02)
+    asked = Mock(side_effect=postgresql.backend.answers)
+    monkeypatch.setattr(postgresql._engine._watch, "_answers", asked)
+    text = "SELECT pg_sleep(0.4)"
+    assert len(await postgresql._engine.read(lambda reader: reader.text(text))) == 1
+    assert asked.called
 
 
 async def test_a_server_that_is_not_there_stops_the_start() -> None:

@@ -14,8 +14,10 @@ from uuid import UUID, uuid4
 
 import clickhouse_connect
 import sqlalchemy as sa
+import urllib3
 from clickhouse_connect.driver.exceptions import ClickHouseError
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3.exceptions import TimeoutError as Silence
 
 from plugins.events_sql.dialects.clickhouse import layout, writing
 from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect, named
@@ -53,6 +55,12 @@ _CLUSTER: Final = {
 }
 """What makes a cluster answer as one server does, and remember what it acknowledged."""
 
+_LONG_SECONDS: Final = 300
+"""How long a write, or a part of a file, may take."""
+
+_LATE_SECONDS: Final = 10
+"""By so much the server may miss the budget it was given."""
+
 _STOPPED: Final = ("code: 159", "code: 394", "timeout_exceeded", "query_was_cancelled")
 _EARLIEST: Final = datetime(1900, 1, 1)  # noqa: DTZ001 - naive UTC, as the store keeps it
 _LATEST: Final = datetime(2299, 12, 31)  # noqa: DTZ001 - likewise
@@ -63,13 +71,13 @@ class ClickHouseSession:
 
     def __init__(self, backend: "ClickHouse", budget: float | None) -> None:
         self._backend = backend
-        self.client = backend.take()
+        self.client = backend.take(budget + _LATE_SECONDS if budget else _LONG_SECONDS)
         self._name = f"touchpoint-{uuid4()}"
         self._settings: dict[str, Any] = {"query_id": self._name}
         if budget:
             self._settings["max_execution_time"] = budget
         self._kept: set[str] = set()
-        self._stopped = False
+        self._stopped = self._abandoned = False
 
     def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
@@ -143,14 +151,18 @@ class ClickHouseSession:
         """Let the server end what runs now."""
         self._stopped = True
         with contextlib.suppress(ClickHouseError, HTTPError):
-            client = self._backend.take()
+            client = self._backend.take(self._backend.settings.connect_seconds)
             client.command("KILL QUERY WHERE query_id = {name:String} ASYNC", parameters={"name": self._name})
             self._backend.give(client)
+
+    def abandon(self) -> None:
+        """Say nothing more to the server; what waits for it ends soon after the budget."""
+        self._stopped = self._abandoned = True
 
     def close(self) -> None:
         """Give the client back without the tables of the question; one that was stopped is closed."""
         try:
-            if self._kept:
+            if self._kept and not self._abandoned:
                 self.client.command(f"DROP TEMPORARY TABLE IF EXISTS {', '.join(self._kept)}")
         except (ClickHouseError, HTTPError):
             self._stopped = True
@@ -211,13 +223,13 @@ class ClickHouse:
         told = self.settings
         return clickhouse_connect.get_client(
             host=told.host,
-            port=told.port or (8443 if told.secure else 8123),
+            port=told.port_number,
             username=unquote(told.user) if told.user else "default",
             password=unquote(told.password) if told.password else "",
             database=told.database,
             secure=told.secure,
             connect_timeout=told.connect_seconds,
-            send_receive_timeout=max(300, int(told.timeout_seconds) + 10),
+            send_receive_timeout=told.connect_seconds,
             autogenerate_session_id=True,
             form_encode_query_params=True,
         )
@@ -233,6 +245,19 @@ class ClickHouse:
         except self.faults as fault:
             raise StartupError(self.settings.complaint(fault)) from fault
 
+    def answers(self) -> bool:
+        """Whether the server answers anything within ``connect_seconds``."""
+        told = self.settings
+        scheme = "https" if told.secure else "http"
+        try:
+            urllib3.request(
+                "GET", f"{scheme}://{told.host}:{told.port_number}/ping",
+                timeout=float(told.connect_seconds), retries=False,
+            )  # fmt: skip
+        except HTTPError as fault:  # one that is away, or refuses, tells it to each question by itself
+            return isinstance(fault, NewConnectionError) or not isinstance(fault, Silence)
+        return True
+
     def open(self) -> None:
         """Create what is missing.
 
@@ -240,20 +265,22 @@ class ClickHouse:
             StartupError: the server cannot be reached, or refuses.
         """
         try:
-            client = self.take()
+            client = self.take(_LONG_SECONDS)
             for text in layout.statements(self.settings.cluster):
                 client.command(text)
             self.give(client)
         except self.faults as fault:
             raise StartupError(self.settings.complaint(fault)) from fault
 
-    def take(self) -> Any:
-        """A client nobody else uses."""
-        with contextlib.suppress(IndexError):
-            return self._idle.pop()
-        client = self._connect()
-        for name, value in self.standard.items():
-            client.set_client_setting(name, value)
+    def take(self, patience: float) -> Any:
+        """A client nobody else uses; it waits so many seconds for an answer."""
+        try:
+            client = self._idle.pop()
+        except IndexError:
+            client = self._connect()
+            for name, value in self.standard.items():
+                client.set_client_setting(name, value)
+        client.timeout = urllib3.Timeout(connect=self.settings.connect_seconds, read=patience)
         return client
 
     def give(self, client: Any) -> None:

@@ -100,6 +100,10 @@ class DuckSession:
         with contextlib.suppress(duckdb.Error):
             self.cursor.interrupt()
 
+    def abandon(self) -> None:
+        """The same: the engine hears it in any case."""
+        self.stop()
+
     def close(self) -> None:
         """Close the cursor."""
         self.cursor.close()
@@ -150,6 +154,10 @@ class DuckDb:
 
     def reach(self) -> None:
         """Nothing to reach: the file is made at the first start, and belongs to the service while that runs."""
+
+    def answers(self) -> bool:
+        """Whether it answers: it lives and dies with this process."""
+        return True
 
     def open(self) -> None:
         """Open or create the file, and create the tables that are missing, all at once.

@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 from uuid import UUID
@@ -35,6 +35,8 @@ _ONE_WRITER: Final = (
     "SELECT pg_advisory_xact_lock(hashtextextended('touchpoint events ' || current_schema(), 0))"
 )
 _CANCEL_SECONDS: Final = 1.0
+_ALIVE: Final[Mapping[str, Any]] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""A machine that is gone is noticed within a minute, also by a write or a file that takes all its time."""
 
 
 class _Text(StrDumper):
@@ -128,10 +130,15 @@ class PostgresSession:
         try:
             self._connection.cancel_safe(timeout=_CANCEL_SECONDS)
         except psycopg.Error:
-            with contextlib.suppress(psycopg.Error, OSError):
-                connected = socket.socket(fileno=os.dup(self._connection.fileno()))
-                with connected:
-                    connected.shutdown(socket.SHUT_RDWR)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Cut the connection, so that nobody waits for it."""
+        self._stopped = True
+        with contextlib.suppress(psycopg.Error, OSError):
+            connected = socket.socket(fileno=os.dup(self._connection.fileno()))
+            with connected:
+                connected.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Roll back what is open and give the connection back; one that was stopped is closed."""
@@ -167,6 +174,16 @@ class Postgres:
         except psycopg.Error as fault:
             raise StartupError(self.settings.complaint(fault)) from fault
 
+    def answers(self) -> bool:
+        """Whether the server takes another connection, or refuses it, within ``connect_seconds``."""
+        try:
+            self.connect().close()
+        except psycopg.errors.ConnectionTimeout:
+            return False
+        except psycopg.Error:
+            return True  # one that is away tells it to each connection by itself
+        return True
+
     def open(self) -> None:
         """Create what is missing; of two processes that start together one waits.
 
@@ -196,6 +213,8 @@ class Postgres:
             dbname=told.database,
             sslmode=told.sslmode,
             connect_timeout=told.connect_seconds,
+            tcp_user_timeout=told.connect_seconds * 1000,
+            **_ALIVE,
             application_name="touchpoint",
             # Compiling the long statements to machine code takes longer than running them.
             options=f"-c jit=off -c timezone=UTC -c client_min_messages=warning -c search_path={told.schema_name}",
