@@ -51,7 +51,8 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
 def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Print what would run.
 
-    Loads the settings and every plugin, asks databases and Redis whether they answer, and starts nothing.
+    Loads the settings and every plugin, asks every server that the settings name whether it answers, and
+    starts nothing: no mail is sent and no file written.
     """
     import asyncio
     import logging
@@ -62,8 +63,10 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
 
     logging.getLogger().addHandler(logging.NullHandler())  # what drivers warn of stands in the sentence
     service = service_of(config)
-    asyncio.run(_checked(service.ports.all()))
     settings, registry = service.settings, service.registry
+    # Without a link domain there are none to verify, and the DNS is asked for nothing else.
+    unused = () if settings.links.domain else (service.ports.dns,)
+    asyncio.run(_checked(one for one in service.ports.all() if one not in unused))
     require(settings.http.server)
     console = output()
     console.print(_table(("setting", "adapter"), _adapters(settings)))

@@ -6,8 +6,10 @@ from importlib import import_module
 from typing import Final
 
 from plugins.dns_resolver.settings import ResolverSettings
+from service_core.plugin import RecordsDown, StartupError
 
 _ASKING: Final = "plugins.dns_resolver.asking"
+_ANYBODYS: Final = "example.com"
 
 
 class NameServers:
@@ -18,6 +20,25 @@ class NameServers:
 
     def __init__(self, settings: ResolverSettings) -> None:
         self._settings = settings
+
+    async def check(self) -> None:
+        """Look whether a name server answers, by a name that everybody may ask for.
+
+        Raises:
+            StartupError: none does.
+        """
+        try:
+            await self.texts(_ANYBODYS)
+        except RecordsDown as fault:
+            asked = (
+                f"The name server {self._settings.host}"
+                if self._settings.host
+                else "The name server of this machine"
+            )
+            raise StartupError(
+                f"{asked} does not answer ({fault}): no link domain can be verified. Name another in links.dns, as in "
+                "dns://9.9.9.9."
+            ) from None
 
     async def texts(self, name: str) -> Collection[str]:
         """What the records of a name say; see `TextRecords.texts`."""

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from plugins.jobs_rq.job import run
 from plugins.jobs_rq.server import connect, queue
 from plugins.jobs_rq.settings import RqSettings
-from service_core.plugin import QueueDown
+from service_core.plugin import QueueDown, StartupError
 
 STALE_SECONDS: Final = 60
 """A wake-up nobody heard for so long is dropped: another is sent as long as the job is free."""
@@ -25,6 +25,22 @@ class RqJobs:
     def __init__(self, settings: RqSettings) -> None:
         self._settings = settings
         self._queue = queue(settings, connect(settings, patience=settings.patience_seconds))
+
+    async def check(self) -> None:
+        """Look whether the server answers; changes nothing, and lets go of it.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            await asyncio.to_thread(self._queue.connection.ping)
+        except (RedisError, OSError) as fault:
+            raise StartupError(
+                f"The Redis server of exports.jobs does not answer: {str(fault).rstrip('.')}. See that it runs, and that "
+                "host, port and password in the URL are right."
+            ) from None
+        finally:
+            await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections."""

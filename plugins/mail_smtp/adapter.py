@@ -3,12 +3,20 @@
 import asyncio
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import EmailMessage
-from email.utils import formatdate, make_msgid
+from email.utils import formatdate, make_msgid, parseaddr
+from typing import Final
 from urllib.parse import unquote
 
 from plugins.mail_smtp.settings import SmtpSettings
-from service_core.plugin import MailDown, Message
+from service_core.plugin import MailDown, Message, StartupError
+
+CHECK_SECONDS: Final = 5.0
+"""How long one answer may take while somebody waits to hear whether the settings are good."""
+
+_TAKEN: Final = 250
 
 
 class SmtpMail:
@@ -16,6 +24,21 @@ class SmtpMail:
 
     def __init__(self, settings: SmtpSettings) -> None:
         self._settings = settings
+
+    async def check(self) -> None:
+        """Look whether the server takes mail of the sender: everything up to the recipient of one, and no further.
+
+        Raises:
+            StartupError: it does not.
+        """
+        try:
+            await asyncio.to_thread(self._try)
+        except smtplib.SMTPResponseException as fault:
+            said = fault.smtp_error
+            reason = f"{fault.smtp_code} {said.decode(errors='replace') if isinstance(said, bytes) else said}"
+            raise self._complaint(reason) from None
+        except (OSError, ValueError, smtplib.SMTPException) as fault:
+            raise self._complaint(str(fault) or type(fault).__name__) from None
 
     async def send(self, message: Message) -> None:
         """Hand a message to the server.
@@ -39,18 +62,40 @@ class SmtpMail:
         return letter
 
     def _send(self, letter: EmailMessage) -> None:
+        with self._admitted(self._settings.seconds) as server:
+            server.send_message(letter)
+
+    def _try(self) -> None:
+        sender = parseaddr(self._settings.sender)[1]
+        with self._admitted(min(self._settings.seconds, CHECK_SECONDS)) as server:
+            code, said = server.mail(sender)
+            if code != _TAKEN:
+                raise smtplib.SMTPSenderRefused(code, said, sender)
+            server.rset()
+
+    def _complaint(self, reason: str) -> StartupError:
+        where = f"{self._settings.host}:{self._settings.port}"
+        said = " ".join(reason.split()).rstrip(".")
+        return StartupError(
+            f"The mail server {where} of mail.outbox cannot be used: {said}. See that host, port, security, user, "
+            "password and sender in the URL are right."
+        )
+
+    @contextmanager
+    def _admitted(self, seconds: float) -> Iterator[smtplib.SMTP]:
+        """A connection that may send, until the block ends; ``seconds`` is how long one answer may take."""
         settings = self._settings
-        with self._connected() as server:
+        with self._connected(seconds) as server:
             if settings.security == "starttls":
                 server.starttls(context=ssl.create_default_context())
             if settings.user is not None:
                 server.login(unquote(settings.user), unquote(settings.password or ""))
-            server.send_message(letter)
+            yield server
 
-    def _connected(self) -> smtplib.SMTP:
+    def _connected(self, seconds: float) -> smtplib.SMTP:
         settings = self._settings
         if settings.security == "tls":
             return smtplib.SMTP_SSL(
-                settings.host, settings.port, timeout=settings.seconds, context=ssl.create_default_context()
+                settings.host, settings.port, timeout=seconds, context=ssl.create_default_context()
             )
-        return smtplib.SMTP(settings.host, settings.port, timeout=settings.seconds)
+        return smtplib.SMTP(settings.host, settings.port, timeout=seconds)

@@ -12,6 +12,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from plugins.sink_s3.reach import reach
 from plugins.sink_s3.settings import S3Settings
 from service_core.plugin import Chunks, SinkDown
 
@@ -25,7 +26,16 @@ class S3Sink:
     """
 
     def __init__(self, settings: S3Settings) -> None:
+        self._settings = settings
         self._store = S3Store(settings.bucket, **_options(settings))
+
+    async def check(self) -> None:
+        """Look whether the bucket can be reached; writes nothing.
+
+        Raises:
+            StartupError: it cannot.
+        """
+        await reach(self._settings, _options(self._settings))
 
     @asynccontextmanager
     async def draft(self, name: str, save_as: str) -> AsyncIterator[BinaryIO]:

@@ -40,6 +40,11 @@ def test_config_check_says_what_would_run_and_starts_nothing(touchpoint, deploym
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shop").iterdir()} == before
 
 
+def test_config_check_asks_no_name_server_where_no_link_domain_needs_one(touchpoint, deployment):
+    away = {"TOUCHPOINT_LINKS__DNS": "dns://127.0.0.1:1?patience_seconds=0.2"}
+    assert "is good" in touchpoint("config", "check", "--config", deployment["config"], **away).stdout
+
+
 def test_config_check_warns_when_strangers_could_sign_up_without_paying(touchpoint, deployment):
     check = "config", "check", "--config", deployment["config"]
     assert "Caution" not in touchpoint(*check).stdout
@@ -103,6 +108,26 @@ BROKEN = {
         '[links]\nedge = "redis://:sesame@127.0.0.1:1/0"',
         "links.edge does not answer",
         "See that it runs",
+    ),
+    "workers that nobody can wake": (
+        '[exports]\njobs = "redis://:sesame@127.0.0.1:1/0"',
+        "exports.jobs does not answer",
+        "See that it runs",
+    ),
+    "a bucket that is away": (
+        '[exports]\nsink = "s3://key:sesame@files?endpoint=http%3A%2F%2F127.0.0.1:1"',
+        "The bucket files of exports.sink cannot be used",
+        "endpoint, key and secret",
+    ),
+    "a mail server that is away": (
+        '[mail]\noutbox = "smtp://ann:sesame@127.0.0.1:1?sender=touchpoint@example.com"',
+        "127.0.0.1:1 of mail.outbox cannot be used",
+        "See that host, port, security",
+    ),
+    "a name server that is away": (
+        '[links]\ndomain = "go.example.com"\ndns = "dns://127.0.0.1:1?patience_seconds=0.2"',
+        "no link domain can be verified",
+        "dns://9.9.9.9",
     ),
     "what is no URL": ('[storage]\nevents = "events.duckdb"', "'events.duckdb' is no URL", "duckdb://"),
     "what is no address": ('[http]\napi = "localhost"', "http.api", "HOST:PORT"),

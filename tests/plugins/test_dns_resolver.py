@@ -84,6 +84,22 @@ class TestResolver(TextRecordsConformance):
         server.close()
 
 
+@pytest.mark.parametrize("book", [{}, {"example.com": ["v=spf1 -all"]}])
+async def test_a_look_is_content_with_any_answer(tmp_path, book):
+    server = await serving(book)
+    host, port = server.get_extra_info("sockname")
+    await opened(f"dns://{host}:{port}", tmp_path).check()
+    server.close()
+
+
+async def test_a_look_says_that_no_name_server_answers(tmp_path):
+    server = await serving({}, dns.rcode.SERVFAIL)
+    host, port = server.get_extra_info("sockname")
+    with pytest.raises(StartupError, match=f"{host} does not answer"):
+        await opened(f"dns://{host}:{port}?patience_seconds=0.5", tmp_path).check()
+    server.close()
+
+
 class TestWrittenRecords(TextRecordsConformance):
     @pytest.fixture
     def book(self):

@@ -61,6 +61,16 @@ async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, redis_server)
         await jobs.wake(uuid4())
 
 
+async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(jobs, redis_server, redis):
+    await jobs.check()
+    assert redis.keys() == []
+    redis_server.hang()
+    with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
+        await jobs.check()
+    redis_server.go_on()
+    await jobs.check()
+
+
 async def test_work_in_the_serving_process_ends_at_once(jobs):
     stop, asked = asyncio.Event(), []
     here = asyncio.create_task(jobs.work_here(asked.append, stop))

@@ -20,16 +20,20 @@ LETTER = Message(
 
 
 class Server:
-    """Takes letters; `refuse` is the answer to ``RCPT``."""
+    """Takes letters; `refuse` is the answer to ``RCPT``, `answers` are those to other words."""
 
     def __init__(self):
         self.letters, self.logins, self.refuse, self.port = [], [], b"250 ok", 0
+        self.answers, self.heard = {}, []
 
     async def talk(self, reader, writer):
         writer.write(b"220 test\r\n")
         while line := await reader.readline():
             verb = line.split()[0].upper().decode()
-            if verb == "EHLO":
+            self.heard.append(verb)
+            if verb in self.answers:
+                writer.write(self.answers[verb] + b"\r\n")
+            elif verb == "EHLO":
                 writer.write(b"250-test\r\n250 AUTH PLAIN\r\n")
             elif verb == "AUTH":
                 self.logins.append(base64.b64decode(line.split()[2]).decode())
@@ -98,6 +102,43 @@ async def test_a_server_that_refuses_or_is_away_is_said(tmp_path):
     assert "ann@example.com" not in str(caught.value)
     with pytest.raises(MailDown):
         await mail(tmp_path, f"127.0.0.1:{server.port}").send(LETTER)
+
+
+async def test_a_look_goes_as_far_as_the_sender_and_sends_nothing(tmp_path):
+    async with serving() as server:
+        await mail(tmp_path, f"ann:p%2Fw@127.0.0.1:{server.port}").check()
+    assert server.heard == ["EHLO", "AUTH", "MAIL", "RSET", "QUIT"]
+    assert server.logins == ["\0ann\0p/w"]
+    assert server.letters == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer", "said", "security"),
+    [
+        ("AUTH", b"535 who are you", "535 who are you", "none"),
+        ("MAIL", b"530 sign in first", "530 sign in first", "none"),
+        ("EHLO", b"250 nothing else", "SMTP AUTH extension not supported", "none"),
+        ("EHLO", b"250 nothing else", "STARTTLS extension not supported", "starttls"),
+    ],
+)
+async def test_a_look_tells_what_the_server_says_and_no_password(tmp_path, verb, answer, said, security):
+    async with serving() as server:
+        server.answers[verb] = answer
+        with pytest.raises(StartupError, match=r"mail\.outbox cannot be used") as told:
+            await mail(tmp_path, f"ann:sesame@127.0.0.1:{server.port}", security=security).check()
+    assert said in str(told.value)
+    assert "sesame" not in str(told.value)
+
+
+async def test_a_look_at_a_server_that_says_nothing_ends(tmp_path):
+    async def silent(reader, writer):
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        with pytest.raises(StartupError, match="timed out"):
+            await mail(tmp_path, f"127.0.0.1:{port}", seconds=0.2).check()
 
 
 async def test_an_address_that_is_none_is_not_sent(tmp_path):

@@ -75,6 +75,9 @@ class Bucket(BaseHTTPRequestHandler):
     def do_GET(self):
         query, _ = self._read()
         self.server.store.asked.append(query)
+        if self.server.store.says:
+            status, code = self.server.store.says
+            return self._answer(status, f"<Error><Code>{code}</Code></Error>".encode())
         if self.path not in self.server.store.objects:
             return self._answer(404)
         body, kept = self.server.store.objects[self.path]
@@ -88,6 +91,7 @@ class Bucket(BaseHTTPRequestHandler):
 class Store:
     def __init__(self):
         self.objects, self.parts, self.attributes, self.asked, self.refuses = {}, {}, {}, [], False
+        self.says = None
 
 
 @pytest.fixture
@@ -162,6 +166,40 @@ async def test_deleting_twice_is_as_good_as_once(sink, bucket):
     for _ in range(2):
         await sink.delete("a.csv")
         assert bucket.objects == {}
+
+
+@pytest.mark.parametrize("says", [None, (404, "NoSuchKey"), (403, "AccessDenied")])
+async def test_a_look_at_a_bucket_writes_nothing(sink, bucket, says):
+    bucket.says = says
+    await sink.check()
+    assert len(bucket.asked) == 1
+    assert bucket.objects == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "NoSuchBucket"),
+        (403, "SignatureDoesNotMatch"),
+        (403, "InvalidAccessKeyId"),
+        (400, "AuthorizationHeaderMalformed"),
+        (500, "InternalError"),
+    ],
+)
+async def test_a_look_tells_what_the_store_says_is_wrong(sink, bucket, status, code):
+    bucket.says = (status, code)
+    with pytest.raises(StartupError, match=f"bucket exports of exports.sink cannot be used: {code}") as told:
+        await sink.check()
+    assert "cret" not in str(told.value).replace("secret in the URL", "")
+
+
+async def test_a_look_without_credentials_names_where_they_come_from(tmp_path, monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
+    sink = load().open("sink", "s3://exports?endpoint=http://127.0.0.1:1", folder=tmp_path)
+    with pytest.raises(StartupError, match="AWS_ACCESS_KEY_ID"):
+        await sink.check()
 
 
 async def test_a_link_without_credentials_is_said(tmp_path, monkeypatch):
