@@ -1,7 +1,7 @@
 """What of a workspace is public, publishing more of it, and taking it back."""
 
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, cast
 
 from quart import Response, request
 
@@ -10,12 +10,14 @@ from hosts.web.frame import Frame, Page
 from service_core.access.members.model import Member
 from service_core.access.model import Caller, Workspace
 from service_core.changes.operations import DryRunBody, DryRunQuery
+from service_core.changes.resource import Records
 from service_core.changes.write import Writes
+from service_core.intake.poison import clean_text
 from service_core.kernel.errors import BadRequest, Forbidden, NotFound, Refusal, Unprocessable
 from service_core.kernel.operations import Scope
 from service_core.workspace.share_links.bodies import CreateShareLink, NewShareLink, ShareLinkQuery
 from service_core.workspace.share_links.model import ObjectType
-from service_core.workspace.share_links.objects import OBJECTS
+from service_core.workspace.share_links.objects import OBJECTS, Published
 from service_core.workspace.share_links.operations import (
     ShareLinkPath,
     create_share_link,
@@ -24,12 +26,29 @@ from service_core.workspace.share_links.operations import (
 )
 
 SHOWN: Final = 30
+OFFERED: Final = 50
+"""Reports, dashboards and analyses the form offers, of each; the others are found by their name."""
+
 DAYS: Final = {"": "Until it is revoked", "7": "7 days", "30": "30 days", "90": "90 days", "365": "a year"}
 TITLES: Final[Mapping[ObjectType, str]] = {
     "dashboard": "Dashboards",
     "report": "Reports",
     "analysis": "Analyses",
 }
+
+
+class Offered(NamedTuple):
+    """What can be shared.
+
+    Attributes:
+        kinds: titles, each with values of the form and their names.
+        text: what was looked for.
+        more: there are others.
+    """
+
+    kinds: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    text: str
+    more: bool
 
 
 async def listed(frame: Frame, public_id: str) -> Response:
@@ -92,6 +111,7 @@ async def _page(
     refusal: Refusal | None = None,
 ) -> Response:
     who, writes = frame.caller(workspace, member), frame.part(Writes)
+    text = clean_text(request.args.get("find", "")).strip()
     query = ShareLinkQuery(limit=SHOWN, cursor=request.args.get("cursor"))
     try:
         page = await list_share_links(query, who=who, writes=writes, pages=frame.store)
@@ -104,19 +124,26 @@ async def _page(
         member=member,
         links=page.share_links,
         following=page.next_cursor,
-        saved=await _saved(writes, who) if _may(who) else None,
+        saved=await _offered(writes, who, text) if _may(who) else None,
         days=DAYS,
         made=made,
     )
 
 
-async def _saved(writes: Writes, who: Caller) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What can be shared, by kind: the value of the form, and the name."""
+async def _offered(writes: Writes, who: Caller, text: str) -> Offered:
     async with writes.units.look(who.workspace.id) as unit:
-        return [
-            (title, [(f"{kind}:{one.id}", one.name) for one in await unit.resources.every(OBJECTS[kind])])
-            for kind, title in TITLES.items()
-        ]
+        found = {kind: await _some(unit.resources, OBJECTS[kind], text) for kind in TITLES}
+    kinds = [
+        (title, [(f"{kind}:{one.id}", one.name) for one in found[kind][:OFFERED]])
+        for kind, title in TITLES.items()
+    ]
+    return Offered(kinds, text, any(len(some) > OFFERED for some in found.values()))
+
+
+async def _some(records: Records, model: type[Published], text: str) -> Sequence[Published]:
+    """The newest of a kind, or those a text is a part of the name of; one more than is offered."""
+    most = OFFERED + 1
+    return await (records.named(model, text, most) if text else records.page(model, most))
 
 
 def _may(who: Caller) -> bool:

@@ -1,6 +1,6 @@
 """Records found by what only they hold, and how often shared pages were looked at, in SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final, TypeVar
 from uuid import UUID
@@ -61,12 +61,12 @@ class SqlShares:
                 except IntegrityError:
                     await _one_more(connection, link_id, now)
 
-    async def views(self, workspace_id: UUID) -> Mapping[UUID, Views]:
-        """Views of every link of a workspace that had any."""
+    async def views(self, workspace_id: UUID, link_ids: Collection[UUID]) -> Mapping[UUID, Views]:
+        """Views of these links of a workspace, of those that had any."""
         query = (
             sa.select(SHARE_VIEWS)
             .join(RESOURCES, RESOURCES.c.id == SHARE_VIEWS.c.link_id)
-            .where(RESOURCES.c.workspace_id == workspace_id)
+            .where(SHARE_VIEWS.c.link_id.in_(link_ids), RESOURCES.c.workspace_id == workspace_id)
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings()

@@ -73,7 +73,7 @@ async def list_share_links(
             matching=_stored(query),
             fits=lambda link: query.status in (None, link.at(who.now).status),
         )
-    views = await pages.views(who.workspace.id)
+    views = await pages.views(who.workspace.id, [link.id for link in page])
     told = ({**shown(link.at(who.now).state), **_viewed(views.get(link.id))} for link in page)
     return ShareLinkList(
         share_links=[ShareLinkAnswer.model_validate(one) for one in told], next_cursor=following
@@ -119,7 +119,7 @@ async def revoke_share_link(
 ) -> Reply[Envelope]:
     """Revoke a link, for good: its page answers 410 from the next request on."""
     reply = await writes.run(who, revoke(who, path.shareLinkId), dry_run=dry_run_of(query, body))
-    views = await pages.views(who.workspace.id)
+    views = await pages.views(who.workspace.id, [path.shareLinkId])
     return _with(reply, _viewed(views.get(path.shareLinkId)))
 
 

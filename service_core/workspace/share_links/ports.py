@@ -1,6 +1,6 @@
 """What share links need from outside: a count of the views of their pages."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -21,5 +21,5 @@ class ShareViews(Protocol):
     async def count_view(self, link_id: UUID, now: datetime) -> None:
         """Count one view of a link's page, whoever else counts at the same time."""
 
-    async def views(self, workspace_id: UUID) -> Mapping[UUID, Views]:
-        """Views of every link of a workspace whose page was looked at."""
+    async def views(self, workspace_id: UUID, link_ids: Collection[UUID]) -> Mapping[UUID, Views]:
+        """Views of the links of a workspace with these ids; one whose page nobody looked at is left out."""

@@ -55,7 +55,10 @@ async def test_no_view_is_lost_when_many_look_at_once(directory, founded, opened
             for store in (directory, second)
         ]
         await asyncio.gather(*looks)
-    found = (await directory.views(founded.workspace.id))[link.id]
-    assert found.count == 20
+    other_link, _ = await kept(directory, founded.workspace)
+    await directory.count_view(other_link.id, NOW)
+    found = await directory.views(founded.workspace.id, [link.id, new_id()])
+    assert {link_id: views.count for link_id, views in found.items()} == {link.id: 20}
+    assert await directory.views(founded.workspace.id, []) == {}
     other = (await found_workspace(directory, NOW, name="Other")).workspace
-    assert await directory.views(other.id) == {}
+    assert await directory.views(other.id, [link.id]) == {}
