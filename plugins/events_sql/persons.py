@@ -6,7 +6,7 @@ so that a question only looks the result up.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -39,16 +39,22 @@ def joined(carriers: Mapping[Any, set[int]], texts: Mapping[int, str]) -> dict[i
 
     Args:
         carriers: external id -> persons that carry it.
-        texts: person -> ``u:..`` or ``v:..``. Persons that hang together with two known ones among
-            them join nobody.
+        texts: person -> ``u:..`` or ``v:..``. An id that two known ones carry joins nobody, and
+            persons that hang together with two known ones among them join nobody.
     """
+
+    def known_of(persons: Iterable[int]) -> list[int]:
+        return [person for person in persons if texts[person].startswith("u:")]
+
     groups: dict[int, set[int]] = {}
     for persons in carriers.values():
+        if len(known_of(persons)) > 1:
+            continue
         group = set().union(*(groups.get(person, {person}) for person in persons))
         groups |= dict.fromkeys(group, group)
     parts: dict[int, int] = {}
     for group in {id(group): group for group in groups.values()}.values():
-        known = [person for person in group if texts[person].startswith("u:")]
+        known = known_of(group)
         if len(known) <= 1:
             parts |= dict.fromkeys(group, known[0] if known else min(group, key=texts.__getitem__))
     return parts
@@ -86,60 +92,60 @@ def _seen(workspace: UUID) -> list[Expression]:
     return [c.workspace_id == workspace, sa.not_(c.is_bot), c.event_id.not_in(revoked)]
 
 
-def _named(prefix: str, key: str) -> Expression:
-    """The number of the id that an event tells at a key of its data."""
-    told = fn.JsonString(EVENTS.c.event_data, sa.literal(key))
-    same = IDS.c.workspace_id == EVENTS.c.workspace_id
-    return sa.and_(same, IDS.c.id == sa.literal_column(f"'{prefix}'", sa.Text) + told)
+def _found(name: str, *columns: Any, where: list[Expression]) -> sa.CTE:
+    """Some events, found before anything is joined to them: else every id and owner is hashed for them."""
+    return sa.select(*columns).where(*where).cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
+
+
+def _told(prefix: str, key: str) -> Any:
+    """The id that an event tells at a key of its data."""
+    return sa.literal_column(f"'{prefix}'", sa.Text) + fn.JsonString(EVENTS.c.event_data, sa.literal(key))
 
 
 def _pairs(workspace: UUID) -> sa.Select[Any]:
     """Old and new id of every `$alias`, in order of time."""
     c = EVENTS.c
-    old = fn.JsonString(c.event_data, sa.literal("previous_id"))
-    columns = (
-        c.workspace_id,
-        c.strong_no,
-        c.timestamp,
-        c.seq,
-        (sa.literal_column("'u:'", sa.Text) + old).label("old"),
-    )
-    found = sa.select(*columns).where(*_seen(workspace), c.event_name == ALIAS, c.strong_no.is_not(None))
-    alias = found.cte("alias").prefix_with(
-        "MATERIALIZED", dialect="duckdb"
-    )  # else every id is hashed for them
+    columns = (c.workspace_id, c.strong_no, c.timestamp, c.seq, _told("u:", "previous_id").label("old"))
+    where = [*_seen(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
+    alias = _found("alias", *columns, where=where)
     named = sa.and_(IDS.c.workspace_id == alias.c.workspace_id, IDS.c.id == alias.c.old)
     pairs = sa.select(IDS.c.no, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
     other = pairs.select_from(alias.join(IDS, named)).where(IDS.c.no != alias.c.strong_no)
     return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
-def _owned() -> tuple[sa.FromClause, Expression]:
+_OWN: Final = tuple(
+    EVENTS.c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")
+)
+
+
+def _owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
     """Events with their owner at the time, and the number of who they belong to before anything is joined."""
-    holder = OWNERS.alias("holder")
-    number = sa.func.coalesce(EVENTS.c.strong_no, holder.c.strong_no, EVENTS.c.visitor_no)
-    return EVENTS.outerjoin(holder, held(EVENTS, holder)), number
+    theirs = OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
+    holder = sa.select(OWNERS).where(theirs).subquery("holder")
+    number = sa.func.coalesce(events.c.strong_no, holder.c.strong_no, events.c.visitor_no)
+    return events.outerjoin(holder, held(events, holder)), number
 
 
 def _carriers(workspace: UUID) -> sa.Select[Any]:
-    source, number = _owned()
     ids = EVENTS.c.external_ids
-    found = sa.select(ids, number.label("person_no")).select_from(source)
-    return found.where(*_seen(workspace), ids.is_not(None)).distinct()
+    events = _found("carrying", *_OWN, ids, where=[*_seen(workspace), ids.is_not(None)])
+    source, number = _owned(events)
+    return sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
 
 
 def _matches(workspace: UUID) -> sa.Select[Any]:
     """E-mail matches: the event, who it belongs to, the visitor it names and everyone who ever owned that."""
     c = EVENTS.c
-    source, number = _owned()
-    ever = OWNERS.alias("ever")
-    source = source.outerjoin(IDS, _named("v:", "web_visitor_id")).outerjoin(
-        ever, ever.c.visitor_no == IDS.c.no
-    )
     by_mail = fn.JsonString(c.event_data, sa.literal("match_method")) == "email"
-    columns = (c.event_id, number.label("person_no"), IDS.c.no, ever.c.strong_no)
-    found = sa.select(*columns).select_from(source)
-    return found.where(*_seen(workspace), c.event_name == MATCHED, by_mail).distinct()
+    columns = (*_OWN, c.event_id, _told("v:", "web_visitor_id").label("web"))
+    events = _found("matched", *columns, where=[*_seen(workspace), c.event_name == MATCHED, by_mail])
+    source, number = _owned(events)
+    ever = OWNERS.alias("ever")
+    named = sa.and_(IDS.c.workspace_id == events.c.workspace_id, IDS.c.id == events.c.web)
+    source = source.outerjoin(IDS, named).outerjoin(ever, ever.c.visitor_no == IDS.c.no)
+    found = sa.select(events.c.event_id, number.label("person_no"), IDS.c.no, ever.c.strong_no)
+    return found.select_from(source).distinct()
 
 
 def _carried(

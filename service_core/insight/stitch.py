@@ -8,7 +8,8 @@ A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<
 - An event without one is its visitor's latest link's not after it, else its visitor's first link's,
   else its visitor's own.
 - An external id joins the unknown visitors that carry it, to each other and to the person that
-  carries it too. Ids that lead to two known persons join nobody. A ``$web_attribution_matched``
+  carries it too. An id that two known persons carry joins nobody, nor do ids that together would
+  lead from one known person to another. A ``$web_attribution_matched``
   event by e-mail joins its own visitor and ``event_data["web_visitor_id"]`` in the same way.
 
 Bots link nothing. A link is a fact of its event: without the event it was never made.
@@ -131,14 +132,18 @@ def _joined(facts: Iterable[Event], owners: Owners) -> tuple[dict[str, str], fro
         for external in _external(event):
             carriers[external] |= {own, *_matched(event, owners)}
     joined: dict[str, str] = {}
-    conflicts: set[str] = set()
-    for externals, persons in _components(carriers):
-        known = [person for person in persons if user_id(person)]
+    conflicts = {external for external, persons in carriers.items() if len(_known(persons)) > 1}
+    for externals, persons in _components({e: carriers[e] for e in carriers if e not in conflicts}):
+        known = _known(persons)
         if len(known) > 1:
             conflicts |= externals
         else:
             joined |= dict.fromkeys(persons, known[0] if known else min(persons))
     return joined, frozenset(conflicts)
+
+
+def _known(persons: Iterable[str]) -> list[str]:
+    return [person for person in persons if user_id(person)]
 
 
 def _external(event: Event) -> list[str]:

@@ -10,7 +10,7 @@ from service_core.access.model import Workspace
 from service_core.intake.accept import event_name, identifier, scalar
 from service_core.intake.addresses import MAX_ADDRESS, redacted
 from service_core.intake.event_time import event_time
-from service_core.intake.identity import Ids, generated_session, read_ids
+from service_core.intake.identity import Ids, generated_session, is_placeholder, read_ids
 from service_core.intake.model import SIDES, Arrival, Channel
 from service_core.intake.poison import clean
 from service_core.intake.ports import SessionKey
@@ -32,6 +32,7 @@ class Fields:
         session_origin: ``client`` or ``generated``.
         properties: as sent and harmless, secrets in page addresses redacted.
         context: as sent and harmless.
+        external_ids: by namespace, placeholders gone.
         ip: as sent.
     """
 
@@ -98,5 +99,5 @@ def _object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
 
 
 def _external_ids(sent: Mapping[str, Any]) -> dict[str, str] | None:
-    found = {key.strip(): value for key, raw in sent.items() if (value := scalar(raw)) and key.strip()}
-    return found or None
+    texts = {key.strip(): value for key, raw in sent.items() if (value := scalar(raw)) and key.strip()}
+    return {key: value for key, value in texts.items() if not is_placeholder(value)} or None

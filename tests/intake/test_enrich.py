@@ -149,6 +149,11 @@ def test_external_ids_become_text():
     assert event.external_ids == {"a": "5", "b": "x"}
 
 
+def test_external_ids_that_say_there_is_none_are_none():
+    assert row(external_ids={"a": "NULL", "b": 0, "c": "0-0", "d": "x"}).external_ids == {"d": "x"}
+    assert row(external_ids={"a": "undefined"}).external_ids is None
+
+
 def test_a_library_may_name_its_version_too():
     event = row(context={"library": {"name": "touchpoint-js", "version": "3.1"}})
     assert (event.sdk_name, event.sdk_version) == ("touchpoint-js", "3.1")

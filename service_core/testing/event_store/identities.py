@@ -183,6 +183,26 @@ class Identities(Kit):
         await store.append(story.events)
         assert set(await owners(store, story)) == {"v:A1", "u:U1", "u:U2"}
 
+    async def test_an_external_id_of_two_persons_takes_no_other_id_with_it(
+        self, store: Store, story: Story
+    ) -> None:
+        told: tuple[tuple[str, str | None, dict[str, str]], ...] = (
+            ("A1", None, {"shop": "s1"}),
+            ("A2", "U1", {"shop": "s1", "crm": "c1"}),
+            ("A3", "U2", {"crm": "c1"}),
+            ("A4", None, {"crm": "c1", "shop": "s2"}),
+            ("A5", None, {"shop": "s2", "till": "t1"}),
+            ("A6", "U3", {"till": "t1", "app": "a1"}),
+            ("A7", None, {"app": "a1", "desk": "d1"}),
+            ("A8", "U4", {"desk": "d1"}),
+        )
+        for visitor, strong, ids in told:
+            story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
+        await store.append(story.events)
+        counts = {person: len(times) for person, times in (await owners(store, story)).items()}
+        alone = dict.fromkeys(("v:A4", "v:A5", "v:A7"), 1)
+        assert counts == {"u:U1": 2, "u:U2": 1, "u:U3": 1, "u:U4": 1, **alone}
+
     async def test_a_match_by_mail_joins_the_web_visitor_to_the_app_visitor(
         self, store: Store, story: Story
     ) -> None:
