@@ -7,11 +7,10 @@ from typing import Any
 
 from service_core.access.model import Caller
 from service_core.insight.attribution.model import Attribution, Models
-from service_core.insight.metric_values import not_measured, resolved
+from service_core.insight.metric_values import compared_range, not_measured, resolved
 from service_core.insight.ports import EventLog
 from service_core.insight.query.question import Question, Row, Table
 from service_core.insight.query.questions import Questions
-from service_core.insight.query.requested import compared_range
 from service_core.insight.query_answer import (
     Form,
     Meta,
@@ -43,7 +42,7 @@ async def post_query(
     question, attribution = body.question(questions, models, asked, who.workspace)
     page, totals = await _read(who, questions, replace(question, offset=cursor.offset))
     form = Form(question, questions.named(question.metrics), who.workspace.currency)
-    before = compared_range(body.compare, question.range)
+    before = await compared_range(body.compare, asked, who, log)
     return QueryAnswer(
         columns=form.columns(),
         rows=form.arrays(page.rows) if body.format == "compact" else form.records(page.rows),

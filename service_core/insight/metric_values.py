@@ -14,8 +14,9 @@ from service_core.insight.ports import EventLog
 from service_core.insight.query.formula import rounded
 from service_core.insight.query.question import Question
 from service_core.insight.query.questions import Questions
-from service_core.insight.query.requested import Compare, MetricsBody, RefundBasis, compared_range
+from service_core.insight.query.requested import Compare, MetricsBody, RefundBasis
 from service_core.insight.rounding import decimal
+from service_core.kernel.comparison import Comparison, compared
 from service_core.kernel.date_range import DateRange, RangeAnswer, between
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
@@ -44,7 +45,7 @@ class MetricsRequest(MetricsBody):
         """
         if self.date_range is None:
             return between(self.start_date, self.end_date, who.workspace.zone, who.now)
-        if self.start_date is not None or self.end_date is not None:
+        if self.start_date or self.end_date:
             raise BadRequest("Send either start_date and end_date, or date_range", "invalid_date_range")
         return await resolved(self.date_range, who, log)
 
@@ -92,7 +93,7 @@ async def post_metrics(
     """
     ids = body.metric_ids(questions.catalog, _MOST_METRICS)
     asked = await body.asked(who, log)
-    before = compared_range(body.compare, asked)
+    before = await compared_range(body.compare, asked, who, log)
     given = body.credits(questions.catalog, models, ids, who.workspace)
     question = Question(
         ids,
@@ -122,10 +123,19 @@ async def post_metrics(
     )
 
 
-async def resolved(sent: DateRange, who: Caller, log: EventLog) -> Range:
+async def resolved(sent: DateRange, who: Caller, log: EventLog, field: str = "date_range") -> Range:
     """A date range in the caller's zone; the store is asked for its first event only for ``all_time``."""
     bounds = await log.bounds(who.workspace.id) if sent.is_all_time else None
-    return sent.resolve(who.workspace.zone, who.now, bounds[0] if bounds else None)
+    return sent.resolve(who.workspace.zone, who.now, bounds[0] if bounds else None, field=field)
+
+
+async def compared_range(compare: Compare, asked: Range, who: Caller, log: EventLog) -> Range | None:
+    """The range to compare with, if any."""
+    if not compare:
+        return None
+    if isinstance(compare, DateRange):
+        return await resolved(compare, who, log, "compare")
+    return compared(asked, Comparison.PREVIOUS_PERIOD if compare is True else Comparison(compare))
 
 
 async def _readings(who: Caller, questions: Questions, question: Question) -> tuple[Reading, ...]:

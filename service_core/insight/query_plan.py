@@ -76,7 +76,7 @@ class PlanBody(MetricsBody):
         return tuple(dict.fromkeys(self.dimensions))
 
     def _buckets(self, asked: Range) -> Buckets | None:
-        if self.interval is None:
+        if not self.interval:
             return None
         if self.interval not in ("auto", *SIZES):
             raise BadRequest(
@@ -89,7 +89,7 @@ class PlanBody(MetricsBody):
         return elapsed(series(asked, unit), asked.now)
 
     def _order(self, ids: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[Order, ...]:
-        bucketed = self.interval is not None
+        bucketed = bool(self.interval)
         if not self.order_by:
             return default_order(ids, dimensions, bucketed=bucketed)
         if len(self.order_by) > _MOST_ORDERS:

@@ -1,6 +1,6 @@
 """A range as a request says it, and as an answer repeats it (contract 2.7)."""
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -29,28 +29,26 @@ class DateRange(BodyModel):
         """Whether `resolve` needs to know the day of the first event."""
         return self.preset == ALL_TIME
 
-    def resolve(self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None) -> Range:
-        """The range it means.
+    def resolve(
+        self, zone: ZoneInfo, now: datetime, first_event: datetime | None = None, *, field: str = "date_range"
+    ) -> Range:
+        """The range it means; an empty text is absent. ``field`` is what the request calls it.
 
         Raises:
             BadRequest: ``invalid_date_range``.
         """
-        has_ends = self.from_ is not None or self.to is not None
-        if has_ends == (self.preset is not None):
-            raise _invalid("A date range is either {from, to} or {preset}")
-        if self.preset is None:
+        if bool(self.from_ or self.to) == bool(self.preset):
+            raise _invalid("A date range is either {from, to} or {preset}", field)
+        if not self.preset:
             first, last = parse(self.from_ or "", zone), parse(self.to or "", zone)
             if first is None or last is None:
-                raise _invalid("from and to must be ISO 8601 dates or instants")
-            return Range(_ordered(first, last, "from must not be after to"), zone, now)
+                raise _invalid("from and to must be ISO 8601 dates or instants", field)
+            return Range(_ordered(first, last, "from must not be after to", field), zone, now)
         first_day = local_date(first_event, zone) if first_event else None
-        return Range(whole_days(*self._days(local_date(now, zone), first_day), zone), zone, now)
-
-    def _days(self, today: date, first_day: date | None) -> tuple[date, date]:
-        days = preset_days(self.preset or "", today, first_day)
+        days = preset_days(self.preset, local_date(now, zone), first_day)
         if days is None:
-            raise _invalid(f"Unknown preset {self.preset!r}", f"Presets: {', '.join(NAMES)}.")
-        return days
+            raise _invalid(f"Unknown preset {self.preset!r}", field, f"Presets: {', '.join(NAMES)}.")
+        return Range(whole_days(*days, zone), zone, now)
 
 
 def between(start_date: str | None, end_date: str | None, zone: ZoneInfo, now: datetime) -> Range:
@@ -63,17 +61,18 @@ def between(start_date: str | None, end_date: str | None, zone: ZoneInfo, now: d
     first, last = parse(start_date or "", zone), parse(end_date or "", zone)
     if first is None or last is None:
         raise BadRequest(DATES_REQUIRED)
-    return Range(_ordered(first, last, "start_date must not be after end_date"), zone, now)
+    complaint = "start_date must not be after end_date"
+    return Range(_ordered(first, last, complaint, "start_date"), zone, now)
 
 
-def _ordered(first: Span, last: Span, complaint: str) -> Span:
+def _ordered(first: Span, last: Span, complaint: str, field: str) -> Span:
     if first.start >= last.end:
-        raise _invalid(complaint)
+        raise _invalid(complaint, field)
     return Span(first.start, last.end)
 
 
-def _invalid(message: str, hint: str | None = None) -> BadRequest:
-    return BadRequest(message, "invalid_date_range", field="date_range", hint=hint)
+def _invalid(message: str, field: str, hint: str | None = None) -> BadRequest:
+    return BadRequest(message, "invalid_date_range", field=field, hint=hint)
 
 
 class RangeAnswer(Answer):

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import unwrapped
@@ -158,9 +158,14 @@ _CODES: Final = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
 
 
 def _refusal(fault: ValidationError, data: Any) -> BadRequest:
-    """The first of pydantic's faults as an answer; it never repeats what was sent."""
-    error = fault.errors(include_url=False, include_input=False)[0]
-    path = _path(error["loc"], data)
+    """The first of pydantic's faults as an answer; it never repeats what was sent.
+
+    Of a field that may be of several kinds each kind tells its own: the one that got furthest counts.
+    """
+    errors = fault.errors(include_url=False, include_input=False)
+    same = [each for each in errors if each["loc"][:1] == errors[0]["loc"][:1]]
+    error = max(same, key=lambda each: len(_steps(each, data)))
+    path = "".join(_steps(error, data)).removeprefix(".")
     reason = str(error.get("ctx", {}).get("error") or error["msg"])
     return BadRequest(
         f"{path}: {reason}" if path else reason,
@@ -169,17 +174,18 @@ def _refusal(fault: ValidationError, data: Any) -> BadRequest:
     )
 
 
-def _path(location: tuple[int | str, ...], data: Any) -> str:
-    """``dashboard.layout.cards[0].size``: the steps that lead through ``data``, and the one that is missing.
+def _steps(error: ErrorDetails, data: Any) -> list[str]:
+    """``.dashboard``, ``.cards``, ``[0]``, ``.size``: what leads through ``data``, and the one that is missing.
 
     Pydantic puts names of union members between them; those lead nowhere and are left out.
     """
-    path = ""
-    for step in location:
+    steps: list[str] = []
+    missing = error["loc"][-1:] if error["type"] == "missing" else ()
+    for step in error["loc"]:
         if isinstance(step, int) and isinstance(data, list):
-            path += f"[{step}]"
+            steps.append(f"[{step}]")
             data = data[step] if step < len(data) else None
-        elif isinstance(step, str) and isinstance(data, dict):
-            path += f".{step}" if path else step
+        elif isinstance(data, dict) and (step in data or step in missing):
+            steps.append(f".{step}")
             data = data.get(step)
-    return path
+    return steps

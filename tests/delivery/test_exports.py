@@ -37,7 +37,7 @@ async def test_an_export_is_accepted_with_an_id_and_a_place_to_poll(bare):
         ({"type": "orders"}, "invalid_parameter", "type"),
         ({"format": "parquet"}, "invalid_parameter", "format"),
         ({"dry_run": True}, "unknown_field", "dry_run"),
-        ({"end_date": "2026-06-30"}, "invalid_date_range", "date_range"),
+        ({"end_date": "2026-06-30"}, "invalid_date_range", "start_date"),
         ({"start_date": "2025-07-06", "end_date": "2026-07-07"}, "range_too_long", "end_date"),
         ({"filters": {"limit": "5"}}, "unknown_filter", "filters.limit"),
         ({"type": "users", "filters": {"source": "api"}}, "unknown_filter", "filters.source"),

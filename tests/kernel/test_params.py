@@ -43,6 +43,10 @@ class Body(BodyModel):
     limit: Annotated[int, Clamp(1, 100)] = 20
 
 
+class Either(BodyModel):
+    shape: bool | Layout = False
+
+
 def query(*pairs):
     return query_of(Query, pairs)
 
@@ -158,6 +162,20 @@ def test_a_missing_property_is_refused_with_its_path():
 )
 def test_a_wrong_type_is_refused_with_its_path(value, field):
     assert refusal(body, value) == ("invalid_parameter", field)
+
+
+@pytest.mark.parametrize(
+    ("shape", "code", "field"),
+    [
+        (1, "invalid_parameter", "shape"),
+        ({"colour": "red"}, "unknown_field", "shape.colour"),
+        ({"cards": [{}]}, "missing_field", "shape.cards[0].report_id"),
+        ({"cards": [{"report_id": 5}]}, "invalid_parameter", "shape.cards[0].report_id"),
+    ],
+)
+def test_of_a_field_of_several_kinds_the_fault_of_the_nearest_kind_is_told(shape, code, field):
+    value = {"shape": shape}
+    assert refusal(body_of, Either, json.dumps(value).encode(), value) == (code, field)
 
 
 def test_body_numbers_are_clamped():

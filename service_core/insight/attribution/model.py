@@ -86,8 +86,8 @@ class Models:
             found[model.id] = model
         return cls(MappingProxyType(found))
 
-    def named(self, name: str) -> AttributionModel:
-        """The model with this id.
+    def named(self, name: str, field: str = "model") -> AttributionModel:
+        """The model with this id; ``field`` is where a request names it.
 
         Raises:
             BadRequest: ``invalid_attribution``, when it is not installed.
@@ -97,7 +97,7 @@ class Models:
             raise BadRequest(
                 f"Unknown attribution model {name!r}",
                 "invalid_attribution",
-                field="model",
+                field=field,
                 hint=f"Installed: {', '.join(self.by_id) or 'none'}.",
             )
         return model

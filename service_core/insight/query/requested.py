@@ -16,14 +16,12 @@ from service_core.insight.measures import Leaf, Relation
 from service_core.insight.ports import Credit
 from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.question import Filter
-from service_core.kernel.comparison import Comparison, compared
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import BodyModel
-from service_core.kernel.ranges import Range
 
 RefundBasis = Literal["refund", "order"]
-Compare = bool | Literal["previous_period", "previous_year", "match_weekday"] | DateRange | None
+Compare = Literal["previous_period", "previous_year", "match_weekday"] | bool | DateRange | None
 MOST_DIMENSIONS: Final = 3
 _LONGEST_NAME: Final = 64
 """Letters of an unknown name that are compared with the known ones: looking takes time with their number."""
@@ -96,7 +94,7 @@ class MetricsBody(BodyModel):
             BadRequest: ``invalid_attribution``.
         """
         asked, usual = (self.attribution or AskedAttribution()).of(workspace), Attribution.usual(workspace)
-        models.named(asked.model)
+        models.named(asked.model, "attribution.model")
         by_default = {leaf.by_default for id_ in metrics for leaf in _credited(catalog.metrics[id_])}
         return Credits(
             attribution=asked if False in by_default else usual if by_default else None,
@@ -178,12 +176,3 @@ def checked_filters(
 def _filter(condition: FilterBody, field: str) -> Filter:
     op = operation_of(condition.op, "invalid_filter", f"{field}.op")
     return Filter(condition.dimension, op, operand(op, condition.value, "invalid_filter", f"{field}.value"))
-
-
-def compared_range(compare: Compare, asked: Range) -> Range | None:
-    """The range to compare with, if any."""
-    if not compare:
-        return None
-    if isinstance(compare, DateRange):
-        return compare.resolve(asked.zone, asked.now)
-    return compared(asked, Comparison.PREVIOUS_PERIOD if compare is True else Comparison(compare))

@@ -114,6 +114,19 @@ async def test_an_explicit_range_may_be_compared_with(shop):
     assert (await shop.metrics(request))["metrics"][0]["previous_value"] == 1
 
 
+async def test_all_time_is_the_same_range_when_it_is_compared_with(shop):
+    all_time = {"preset": "all_time"}
+    answer = await shop.metrics({"metrics": ["events"], "date_range": all_time, "compare": all_time})
+    assert answer["previous_range"] == answer["range"]
+    assert answer["metrics"][0]["previous_value"] == answer["metrics"][0]["value"]
+
+
+async def test_an_empty_text_in_a_body_counts_as_absent(shop):
+    plain = {"metrics": ["visitors"], **WEEK}
+    empty = {"start_date": "", "end_date": "", "date_range": WEEK["date_range"] | {"preset": ""}}
+    assert await shop.metrics(plain | empty) == await shop.metrics(plain)
+
+
 async def test_refunds_may_be_booked_on_the_day_of_their_order(shop):
     request = {"metrics": ["refunds"], "start_date": "2026-07-01", "end_date": "2026-07-01"}
     assert (await shop.metrics(request))["metrics"][0]["value"] == 0.0

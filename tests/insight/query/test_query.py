@@ -166,6 +166,11 @@ async def test_filters(shop, filters, visitors):
     }
 
 
+async def test_an_empty_interval_is_none(shop):
+    answer = await shop.query({"metrics": ["visitors"], "interval": ""})
+    assert (answer["meta"]["resolved"]["interval"], len(answer["rows"])) == (None, 1)
+
+
 async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"],
             "filters": [{"dimension": "utm_source", "value": "googel"}]}  # fmt: skip
@@ -199,7 +204,13 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
         ({"metrics": ["visitors"], "filters": [{"dimension": "os"}]}, "invalid_filter", "filters[0].value"),
         ({"metrics": ["visitors"], "interval": "minute"}, "invalid_interval", "interval"),
         ({"metrics": ["visitors"], "order_by": [{"field": "sessions"}]}, "invalid_parameter", "order_by[0].field"),
-        ({"metrics": ["visitors"], "attribution": {"model": "gut"}}, "invalid_attribution", "model"),
+        ({"metrics": ["visitors"], "attribution": {"model": "gut"}}, "invalid_attribution", "attribution.model"),
+        ({"metrics": ["visitors"], "compare": "next_year"}, "invalid_parameter", "compare"),
+        ({"metrics": ["visitors"], "compare": 1}, "invalid_parameter", "compare"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-01", "until": "x"}}, "unknown_field", "compare.until"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-01", "to": 1}}, "invalid_parameter", "compare.to"),
+        ({"metrics": ["visitors"], "compare": {"from": "2026-07-02", "to": "2026-07-01"}}, "invalid_date_range",
+         "compare"),
         ({"metrics": ["visitors"], "workspace_id": "x"}, "workspace_id_not_allowed", "workspace_id"),
         ({"metrics": ["visitors"], "date_range": {"preset": "someday"}}, "invalid_date_range", "date_range"),
         ({"metrics": ["visitors"], "colour": "red"}, "unknown_field", "colour"),
