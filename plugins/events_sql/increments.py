@@ -165,14 +165,28 @@ def _told() -> sa.CTE:
     return sa.union_all(own, sa.select(_WEAK.c.visitor_no, _WEAK.c.strong_no)).cte("told")
 
 
+def _telling() -> sa.Select[Any]:
+    """Workspaces where the batch may change who is part of whom: by an alias or an external id."""
+    told = sa.or_(FRESH.c.previous_id.is_not(None), FRESH.c.carries)
+    return sa.select(FRESH.c.workspace_id).where(told).distinct()
+
+
 def _restitched() -> sa.CompoundSelect[Any]:
-    """Workspaces whose persons may have changed: an alias, an external id, or a link among some that exist."""
-    told = sa.select(FRESH.c.workspace_id).where(sa.or_(FRESH.c.previous_id.is_not(None), FRESH.c.carries))
+    """Those, and where a link among some that exist may change it too; looks through all their events."""
     changed = sa.union(
         *(sa.select(table.c.workspace_id).where(table.c.visitor_no.in_(_WHO)) for table in (_NUMBERS, _WEAK))
     )
     matched = sa.or_(EVENTS.c.external_ids.is_not(None), EVENTS.c.event_name == MATCHED)
-    return sa.union(told, sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched))
+    found = sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched)
+    return sa.union(_telling(), found)
+
+
+def _before() -> sa.Select[Any]:
+    """What is known of the sessions of the batch. They are sought by one number: by a pair, every row is read."""
+    numbers = sa.select(_PARTS.c.session_no)
+    return sa.select(SESSIONS).where(
+        SESSIONS.c.session_no.in_(numbers), sa.exists().where(_same_session(_PARTS))
+    )
 
 
 def _same_session(table: Any) -> sa.ColumnElement[bool]:
@@ -199,7 +213,7 @@ KEEP_VISITS: Final = _visits()
 KEEP_NUMBERS: Final = _numbers()
 ADD_EVENTS: Final = into(EVENTS, sa.select(*(NUMBERED.c[c.name] for c in EVENTS.columns)))
 KEEP_PARTS: Final = caches.sessions_of(NUMBERED)
-KEEP_BEFORE: Final = sa.select(SESSIONS).join_from(SESSIONS, _PARTS, _same_session(_PARTS))
+KEEP_BEFORE: Final = _before()
 TAKE_BEFORE: Final = sa.delete(SESSIONS).where(sa.exists().where(_same_session(_BEFORE)))
 ADD_SESSIONS: Final = into(SESSIONS, caches.merged_sessions(_PARTS, _BEFORE))
 ADD_CANDIDATES: Final = into(META.tables["candidates"], caches.candidates_of(NUMBERED))
@@ -212,4 +226,5 @@ ANY_RELINKED: Final = sa.select(_RELINKED.c.visitor_no).limit(1)
 KEEP_LINKS: Final = caches.links_of(EVENTS, WEAK_LINKS, _WHO)
 TAKE_OWNERS: Final = sa.delete(OWNERS).where(OWNERS.c.visitor_no.in_(_WHO))
 ADD_OWNERS: Final = into(OWNERS, caches.owners_of(_LINKED))
+TELLING: Final = _telling()
 RESTITCHED: Final = _restitched()

@@ -71,16 +71,18 @@ def _follow(writer: Reader, *, telling: bool) -> None:
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
     writer.keep("relinked", step.KEEP_RELINKED)
-    _relink(writer)
-    refresh_persons(writer, [workspace for (workspace,) in writer.rows(step.RESTITCHED)])
+    restitched = step.RESTITCHED if _relink(writer) else step.TELLING
+    refresh_persons(writer, [workspace for (workspace,) in writer.rows(restitched)])
 
 
-def _relink(writer: Reader) -> None:
-    """Work out anew whose the events of the visitors in ``relinked`` are."""
-    if writer.rows(step.ANY_RELINKED):
-        writer.keep("links", step.KEEP_LINKS)
-        writer.rows(step.TAKE_OWNERS)
-        writer.rows(step.ADD_OWNERS)
+def _relink(writer: Reader) -> bool:
+    """Work out anew whose the events of the visitors in ``relinked`` are; whether there are any."""
+    if not writer.rows(step.ANY_RELINKED):
+        return False
+    writer.keep("links", step.KEEP_LINKS)
+    writer.rows(step.TAKE_OWNERS)
+    writer.rows(step.ADD_OWNERS)
+    return True
 
 
 def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:

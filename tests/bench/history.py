@@ -139,3 +139,4 @@ def _write(writer: Reader, rows: int, end: datetime, session: str, told: Mapping
         )
         writer.text(text)
         writer.text(_NUMBER)
+    writer.text("SELECT max(nextval('session_no')) FROM range($1)", [sessions])
