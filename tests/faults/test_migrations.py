@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from signal import SIGKILL
 from uuid import UUID
 
@@ -158,10 +158,37 @@ async def test_an_upgrade_that_is_killed_changes_nothing_and_the_next_one_keeps_
 
 async def looked_through(url, folder):
     """The next start finds every workspace and key through the port."""
+    async with started(url, folder) as store:
+        assert [workspace.name for workspace in await store.workspaces()][:2] == ["Shop 0", "Shop 1"]
+        assert (await store.identify(digest("secret 7"))).workspace.name == "Shop 7"
+
+
+async def test_what_was_saved_before_its_names_were_kept_is_found_by_them(url, tmp_path):
+    kept = {"tracking_link": {"name": "Reel", "tracking_identifier": "abc", "slug": "Übung"},
+            "analysis": {"title": "Why Ü\0?"}, "report": {"name": "Weekly"}}  # fmt: skip
+    with opened(url, tmp_path) as connection:
+        of_an_earlier_version(connection, "0014")
+        filled(connection, 1)
+        rows = [
+            {"id": UUID(int=n), "workspace_id": UUID(int=1), "type": type_, "state": state,
+             "created_at": NOON, "updated_at": NOON} for n, (type_, state) in enumerate(kept.items())
+        ]  # fmt: skip
+        resources = METADATA.tables["resources"]
+        columns = [sa.Column(column.name, column.type) for column in resources.c if column.name in rows[0]]
+        connection.execute(sa.insert(sa.Table("resources", sa.MetaData(), *columns)), rows)
+    async with started(url, tmp_path):
+        pass
+    with opened(url, tmp_path) as connection:
+        names = connection.execute(sa.select(resources.c.names).order_by(resources.c.id)).scalars()
+        assert list(names) == ["reel\nabc\nübung", "why ü?", "weekly"]
+
+
+@asynccontextmanager
+async def started(url, folder):
+    """A store as a process opens it."""
     store = load([("workspace_sql", workspace_sql)], discover=False).open("workspace", url, folder=folder)
     await store.start()
     try:
-        assert [workspace.name for workspace in await store.workspaces()][:2] == ["Shop 0", "Shop 1"]
-        assert (await store.identify(digest("secret 7"))).workspace.name == "Shop 7"
+        yield store
     finally:
         await store.aclose()

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from hosts.web import sharing
 from service_core.kernel.ids import new_id
 from tests.web.gallery import AFTER, Gallery
 from tests.web.stage import Deployment, HandClock, application, built
@@ -43,6 +44,25 @@ async def test_a_member_shares_and_sees_the_address_once(shop):
     assert "until 19 March 2026" in listed
     assert f"…{url[-4:]}" in listed
     assert url not in (await ann.get(PAGE)).body
+
+
+async def test_what_the_form_has_no_room_for_is_looked_for_by_its_name(shop, monkeypatch):
+    monkeypatch.setattr(sharing, "OFFERED", 2)
+    names = "Oldest", "Older", "Newest"
+    reports = {name: await shop.gallery.report(name) for name in names[:2]}
+    ann = await joined(shop, "member")
+    assert "Look for it" not in words(await ann.get(PAGE))
+    reports[names[2]] = await shop.gallery.report(names[2])
+
+    async def offered(query=""):
+        page = await ann.get(f"{PAGE}{query}")
+        assert "Look for it" in words(page)
+        return [name for name in names if f'value="report:{reports[name]}"' in page.body]
+
+    assert await offered() == ["Older", "Newest"]
+    assert await offered("?find=%20OLD") == ["Oldest", "Older"]
+    assert await offered("?find=nothing%00") == []
+    assert "Look for it" in words(await ann.get(f"{PAGE}?find=nothing"))
 
 
 async def test_revoking_ends_the_page_at_once(shop):

@@ -31,3 +31,22 @@ async def test_a_type_named_often_is_looked_through_once(office):
     await office.ask("POST", path, body)
     (found,) = (await office.ask("GET", f"/search?q=weekly&types={'report,' * 100}report")).json["results"]
     assert found["label"] == "Weekly"
+
+
+async def test_names_that_start_with_the_query_are_found_before_others_whatever_the_limit(office):
+    path, body = OWNED["report"]
+    for name in ("My weekly", "weekly b", "Weekly A", "Daily"):
+        await office.ask("POST", path, {"report": body["report"] | {"name": name}})
+    for limit in (1, 2, 3):
+        found = await office.ask("GET", f"/search?q=WEEKLY&types=report&limit={limit}")
+        assert [one["label"] for one in found.json["results"]] == ["Weekly A", "weekly b", "My weekly"][
+            :limit
+        ]
+
+
+async def test_a_link_is_found_by_its_tag_and_its_slug_too(office):
+    made = (await office.link(name="Reel", slug="Holidays"))["data"]
+    for text in ("reel", "oliday", made["tracking_identifier"].upper()):
+        (found,) = (await office.ask("GET", f"/search?q={text}&types=link")).json["results"]
+        assert (found["label"], found["value"]) == ("Reel", made["tracking_identifier"])
+    assert (await office.ask("GET", "/search?q=example.com&types=link")).json["results"] == []
