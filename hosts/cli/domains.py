@@ -46,7 +46,7 @@ def add(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_
     console.print(
         f"{added.name} is pending. Publish this record, then verify it:", soft_wrap=True, markup=False
     )
-    console.print(_record(added), style="bold", soft_wrap=True, markup=False)
+    console.print(added.line, style="bold", soft_wrap=True, markup=False)
 
 
 @app.command()
@@ -56,7 +56,7 @@ def verify(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAU
 
     async def work(desk: "Desk") -> "DomainClaim":
         who, writes, records = desk
-        await prove(who, (await _named(desk, host)).id, writes, records)
+        await prove(who, (await _named(desk, host)).id, writes, records, None)
         return await _named(desk, host)
 
     _tell(_within(config, workspace, work))
@@ -126,10 +126,9 @@ async def _named(desk: "Desk", host: str) -> "DomainClaim":
 
 
 def _tell(one: "DomainClaim") -> None:
-    state = f"verified  domain_id {one.domain.id}" if one.is_verified else f"pending   {_record(one)}"
+    state = f"verified  domain_id {one.domain.id}" if one.is_verified else f"pending   {one.line}"
     output().print(f"{one.name}  {state}", soft_wrap=True, markup=False)
-
-
-def _record(one: "DomainClaim") -> str:
-    """The record as zone files write it."""
-    return f'{one.record}. TXT "{one.proof}"'
+    if one.missing_since is not None:
+        since = f"gone since {one.missing_since:%Y-%m-%d}: {one.line}"
+        then = "; no new links until it is back" if one.lapsed_at else ""
+        output().print(f"    {since}{then}", style="yellow", soft_wrap=True, markup=False)

@@ -10,13 +10,17 @@ from hosts.composition.ports import Ports
 from hosts.worker.consumer import consume, pipeline_of
 from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
+from service_core.changes.write import Writes
 from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
 from service_core.workspace.limits.watch import Watch
+from service_core.workspace.links.domains.proofs import Proofs
+from service_core.workspace.links.domains.resource import DOMAIN_KIND
 
 MAINTAIN_SECONDS: Final = 60
 FORGET_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
+PROOF_SECONDS: Final = 6 * 3600
 ADDRESSES_KEPT: Final = timedelta(days=7)
 """How long clicks keep the address they came from (semantics 22)."""
 
@@ -35,6 +39,7 @@ def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
     yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)
     yield every(USAGE_SECONDS, lambda: watch_of(ports).look(ports.clock()), stop)
+    yield every(PROOF_SECONDS, lambda: proofs_of(ports).look(ports.clock()), stop)
     yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.workspace), stop)
 
 
@@ -42,6 +47,12 @@ def watch_of(ports: Ports) -> Watch:
     """What tells owners how much of their plan is used."""
     store = ports.workspace
     return Watch(store, store, store, ports.events, store, ports.mail)
+
+
+def proofs_of(ports: Ports) -> Proofs:
+    """What looks again whether the DNS says whose the link domains are."""
+    store = ports.workspace
+    return Proofs(store, store, store, Writes(store, [DOMAIN_KIND]), ports.dns, ports.mail)
 
 
 async def forget_clicks(ports: Ports) -> None:

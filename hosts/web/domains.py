@@ -10,8 +10,8 @@ from service_core.access.members.model import Member
 from service_core.access.model import Workspace
 from service_core.access.roles import Ability
 from service_core.changes.write import Writes
-from service_core.kernel.errors import Conflict, NotFound, Refusal, Unavailable503, Unprocessable
-from service_core.workspace.links.domains.model import DomainClaim
+from service_core.kernel.errors import Conflict, NotFound, Refusal, TooMany, Unavailable503, Unprocessable
+from service_core.workspace.links.domains.model import GRACE, DomainClaim
 from service_core.workspace.links.domains.plan import claim, prove, removal
 from service_core.workspace.links.resource import domain_of
 
@@ -40,12 +40,13 @@ async def changed(frame: Frame, public_id: str, claim_id: str) -> Response:
     try:
         match action:
             case "verify":
-                await prove(who, id_of(claim_id), writes, frame.service.ports.dns)
+                ports = frame.service.ports
+                await prove(who, id_of(claim_id), writes, ports.dns, ports.limits)
             case "remove":
                 await writes.run(who, removal(id_of(claim_id)), dry_run=False)
             case _:
                 raise NotFound
-    except (Conflict, Unprocessable, Unavailable503) as refusal:
+    except (Conflict, TooMany, Unprocessable, Unavailable503) as refusal:
         return await _page(frame, workspace, member, refusal)
     return frame.to(f"/w/{public_id}/domains", done="verified" if action == "verify" else "let-go")
 
@@ -62,6 +63,7 @@ async def _page(
         member=member,
         shared=domain_of(frame.service.settings),
         claims=sorted(found, key=lambda one: one.name),
+        grace=GRACE,
     )
 
 

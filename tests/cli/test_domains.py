@@ -1,14 +1,18 @@
 """``touchpoint domain``: link domains of a workspace at the command line."""
 
+import asyncio
 import json
 import re
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from hosts.composition.ports import Ports
+from hosts.cli.deployment import ports_of
+from hosts.composition.ports import Ports, running
+from hosts.roles.work import proofs_of
 from service_core.testing.dns import WrittenRecords
 
 HOST = "go.shop.example"
@@ -48,6 +52,24 @@ def test_a_domain_is_added_verified_listed_and_removed(domain, records, deployme
     assert {(entry["actor"]["type"], entry["actor"]["name"]) for entry in kept} == {
         ("system", "Command line")
     }
+
+
+def test_a_record_that_is_gone_is_listed_with_its_day(domain, records, deployment):
+    name, text = re.search(r'^(\S+)\. TXT "(\S+)"$', domain("add", HOST).stdout, re.MULTILINE).groups()
+    records.book[name] = [text]
+    verified = domain("verify", HOST).stdout
+    records.book.clear()
+    at = datetime(2026, 7, 8, tzinfo=UTC)
+    asyncio.run(_looked(Path(deployment["config"]), at))
+    assert domain("list").stdout == f'{verified}    gone since 2026-07-08: {name}. TXT "{text}"\n'
+    records.book[name] = [text]
+    assert domain("verify", HOST).stdout == domain("list").stdout == verified
+
+
+async def _looked(config, at):
+    ports = ports_of(config)
+    async with running([ports.workspace]):
+        await proofs_of(ports).look(at)
 
 
 @pytest.mark.parametrize(

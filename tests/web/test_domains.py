@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from hosts.roles.work import proofs_of
 from service_core.access.keys import mint_key
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.domains.model import DomainClaim
+from service_core.workspace.links.domains.plan import LOOKS
 
 HOST = "go.shop.example"
 
@@ -86,6 +88,41 @@ async def test_a_name_server_that_is_away_is_said(deployment):
     deployment.service.ports.dns.down = True
     answer = await person.send(page, f"{page}/{claim.id}", action="verify")
     assert (answer.status, "does not answer" in answer.text) == (503, True)
+
+
+async def test_a_record_that_is_gone_is_shown_until_it_is_back(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, claim = await claimed(deployment, person)
+    records = deployment.service.ports.dns
+    records.book[claim.record] = [claim.proof]
+    await person.send(page, f"{page}/{claim.id}", action="verify")
+    link = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": str(claim.domain.id)}
+    minted = await mint_key(
+        deployment.store, deployment.workspace, deployment.clock(), name="Bot", scopes=Scope
+    )
+    assert (await deployment.api("POST", "/v1/links", minted.secret, {"link": link}))[0] == 200
+    records.book.clear()
+    for days, said in ((1, "no new links are taken from 16 July 2026 on"), (7, "no new ones are taken")):
+        deployment.clock.advance(days=days)
+        await proofs_of(deployment.service.ports).look(deployment.clock())
+        shown = " ".join((await person.get(page)).text.split())
+        assert "gone since 9 July 2026" in shown
+        assert said in shown
+        assert claim.proof in shown
+    assert {letter.to for letter in deployment.letters} == {"ann@example.com"}
+    records.book[claim.record] = [claim.proof]
+    await person.send(page, f"{page}/{claim.id}", action="verify")
+    assert "gone since" not in (await person.get(page)).text
+
+
+async def test_whoever_verifies_without_end_is_asked_to_wait(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    page, claim = await claimed(deployment, person)
+    fields = {"csrf": await person.token(page), "action": "verify"}
+    told = [(await person.post(f"{page}/{claim.id}", fields)).status for _ in range(LOOKS + 1)]
+    assert told == [422] * LOOKS + [429]
+    deployment.service.ports.limits.down = True
+    assert (await person.post(f"{page}/{claim.id}", fields)).status == 503
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])

@@ -18,7 +18,12 @@ class Registrar:
         office: the deployment.
         key: whose workspace.
         dns: what everybody sees; share one for several people.
+
+    Attributes:
+        limiter: counts their questions; None counts by the deployment's own.
     """
+
+    limiter = None
 
     def __init__(self, office, key="shop", dns=None):
         self.office, self.key, self.dns = office, key, dns or WrittenRecords()
@@ -43,7 +48,8 @@ class Registrar:
 
     async def prove(self, claimed):
         self.office.later(seconds=1)
-        return (await prove(self.who, claimed.id, self.writes, self.dns)).answer
+        limiter = self.limiter or self.office.service.ports.limits
+        return (await prove(self.who, claimed.id, self.writes, self.dns, limiter)).answer
 
     async def own(self, host):
         """A claimed and proved domain; its id as links name it."""

@@ -12,7 +12,7 @@ from service_core.changes.write import Plan
 from service_core.kernel.errors import Unprocessable
 from service_core.workspace.addresses import STORES, check_slug, check_url
 from service_core.workspace.links.bodies import IMMUTABLE, LinkPatch, NewLink
-from service_core.workspace.links.domains.resource import Hosts, hosts_of
+from service_core.workspace.links.domains.resource import Hosts, hosts_of, refuse_lapsed
 from service_core.workspace.links.model import (
     UTM,
     Link,
@@ -40,6 +40,8 @@ def create(who: Caller, wanted: NewLink, shared: LinkDomain | None) -> Plan:
 
     async def plan(unit: Transaction) -> Change:
         on = _chosen(wanted, shared, await hosts_of(unit.resources, shared))
+        if on is not None:
+            await refuse_lapsed(unit.resources, on)
         asked = wanted.slug or None
         if asked:
             check_slug(asked)

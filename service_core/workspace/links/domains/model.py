@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from typing import ClassVar, Final
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final
 
 from service_core.changes.resource import Moment, Resource
 from service_core.kernel.errors import Conflict, Refusal, Unprocessable
@@ -12,6 +13,9 @@ from service_core.workspace.links.model import LinkDomain
 LONGEST_HOST: Final = 241
 """Letters of a host that leave room in a DNS name for the label of the record."""
 
+GRACE: Final = timedelta(days=7)
+"""How long a proof may be gone before a domain takes no new links."""
+
 _HOST: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -19,12 +23,19 @@ class DomainClaim(Resource):
     """A host that a workspace says is its own; links stand on it once its DNS says so, too.
 
     ``name`` is the host in lower case and ASCII. A claim without proof keeps nobody else away; of those
-    with a proof there is one in the deployment. Its proof is kept, not repeated.
+    with a proof there is one in the deployment.
+
+    Attributes:
+        verified_at: when its proof was found; None while it is pending.
+        missing_since: when the proof was first looked for again and gone; None while it is there.
+        lapsed_at: when it had been gone for `GRACE`.
     """
 
     resource_type: ClassVar[str] = "link_domain"
 
     verified_at: Moment | None = None
+    missing_since: Moment | None = None
+    lapsed_at: Moment | None = None
 
     @property
     def domain(self) -> LinkDomain:
@@ -33,8 +44,13 @@ class DomainClaim(Resource):
 
     @property
     def is_verified(self) -> bool:
-        """Whether links may stand on it."""
+        """Whether links stand on it; of a lapsed one those that did before."""
         return self.verified_at is not None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether its proof was there when it was last looked for."""
+        return self.is_verified and self.missing_since is None
 
     @property
     def record(self) -> str:
@@ -46,6 +62,27 @@ class DomainClaim(Resource):
         """What that record says; no other workspace and no other host has the same."""
         told = hashlib.sha256(f"{self.workspace_id}\n{self.name}".encode()).hexdigest()
         return f"touchpoint-verification={told[:32]}"
+
+    @property
+    def line(self) -> str:
+        """The record as zone files write it."""
+        return f'{self.record}. TXT "{self.proof}"'
+
+    def proved(self, now: datetime) -> "DomainClaim":
+        """The claim once its proof was seen."""
+        return self._with(now, verified_at=self.verified_at or now, missing_since=None, lapsed_at=None)
+
+    def unproved(self, now: datetime, *, in_use: bool) -> "DomainClaim":
+        """The claim once its proof was seen to be gone: pending again after a while, unless links stand on it."""
+        since = self.missing_since or now
+        if now - since < GRACE:
+            return self._with(now, missing_since=since)
+        if in_use:
+            return self._with(now, lapsed_at=self.lapsed_at or now)
+        return self._with(now, verified_at=None, missing_since=None, lapsed_at=None)
+
+    def _with(self, now: datetime, **fields: Any) -> "DomainClaim":
+        return DomainClaim.model_validate({**self.state, **fields, "updated_at": self.changed_at(now)})
 
     def unique_keys(self) -> tuple[str, ...]:
         """The claim in its workspace; with a proof also the host in the deployment."""

@@ -3,7 +3,9 @@
 from typing import Final
 from uuid import UUID
 
+from service_core.access.members.attempts import count_attempt
 from service_core.access.model import Caller
+from service_core.access.ports import RateLimiter
 from service_core.changes.envelope import Envelope
 from service_core.changes.model import ASSIGNED, Action, Change
 from service_core.changes.plan import born, live
@@ -13,10 +15,14 @@ from service_core.kernel.errors import Conflict, Unavailable503, Unprocessable
 from service_core.kernel.operations import Reply
 from service_core.workspace.links.domains.model import DomainClaim, host_of
 from service_core.workspace.links.domains.ports import RecordsDown, TextRecords
-from service_core.workspace.links.model import Link, LinkDomain
+from service_core.workspace.links.domains.resource import links_on
+from service_core.workspace.links.model import LinkDomain
 
 MOST: Final = 50
 """Domains a workspace may have at once."""
+
+LOOKS: Final = 60
+"""Questions to the DNS a workspace may have asked in 15 minutes."""
 
 
 def claim(who: Caller, host: str, shared: LinkDomain | None) -> Plan:
@@ -49,20 +55,32 @@ def claim(who: Caller, host: str, shared: LinkDomain | None) -> Plan:
     return plan
 
 
-async def prove(who: Caller, claim_id: UUID, writes: Writes, records: TextRecords) -> Reply[Envelope]:
+async def prove(
+    who: Caller, claim_id: UUID, writes: Writes, records: TextRecords, limiter: RateLimiter | None
+) -> Reply[Envelope]:
     """Look for the proof of a claim in the DNS, and take the domain into use.
 
     The look-up is over before the write begins, so nobody waits for a name server.
+
+    Args:
+        who: whose domain it is.
+        claim_id: the claim.
+        writes: how it is written.
+        records: where its proof is looked for.
+        limiter: counts the questions of the workspace; None for whoever runs the deployment.
 
     Raises:
         NotFound: the workspace has no such claim.
         Unprocessable: ``unknown_domain``, the record is not there.
         Conflict: another workspace has proved it before.
-        Unavailable503: no name server answered.
+        TooMany: the workspace has asked more than `LOOKS` times in 15 minutes.
+        Unavailable503: no name server answered, or questions cannot be counted.
     """
     async with writes.units.look(who.workspace.id) as unit:
         found = await live(unit.resources, DomainClaim, claim_id)
-    if not found.is_verified:
+    if not found.is_proved:
+        if limiter is not None:
+            await count_attempt(limiter, f"domain-proof:{who.workspace.id}", LOOKS)
         await _look(found, records)
     return await writes.run(who, _proved(who, claim_id), dry_run=False)
 
@@ -83,10 +101,7 @@ async def _look(found: DomainClaim, records: TextRecords) -> None:
 def _proved(who: Caller, claim_id: UUID) -> Plan:
     async def plan(unit: Transaction) -> Change:
         found = await live(unit.resources, DomainClaim, claim_id)
-        if found.is_verified:
-            return Change(Action.UPDATE, found, found)
-        stamp = {"verified_at": who.now, "updated_at": found.changed_at(who.now)}
-        return Change(Action.UPDATE, found, DomainClaim.model_validate(found.state | stamp))
+        return Change(Action.UPDATE, found, found.proved(who.now))
 
     return plan
 
@@ -101,8 +116,7 @@ def removal(claim_id: UUID) -> Plan:
 
     async def plan(unit: Transaction) -> Change:
         found = await live(unit.resources, DomainClaim, claim_id)
-        links = await unit.resources.every(Link, matching={"domain_id": str(found.domain.id)})
-        if links:
+        if links := await links_on(unit.resources, found):
             stands = "1 link stands" if len(links) == 1 else f"{len(links)} links stand"
             raise Conflict(f"{stands} on {found.name}", hint="Delete them first: their addresses would end.")
         return Change(Action.DELETE, found, None)

@@ -1,0 +1,111 @@
+"""Looking again, now and then, whether the DNS still says whose a link domain is, and telling when it does not."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from service_core.access.mail import Mail, MailDown, Message
+from service_core.access.members.ports import Accounts, Members
+from service_core.access.model import Caller, Workspace
+from service_core.access.ports import Directory
+from service_core.access.reader import reader_of
+from service_core.access.roles import ABILITIES, Ability
+from service_core.changes.model import Action, Change
+from service_core.changes.plan import live
+from service_core.changes.ports import Transaction
+from service_core.changes.write import Plan, Writes
+from service_core.kernel.errors import NotFound
+from service_core.workspace.links.domains.letters import letter
+from service_core.workspace.links.domains.model import DomainClaim
+from service_core.workspace.links.domains.ports import RecordsDown, TextRecords
+from service_core.workspace.links.domains.resource import links_on
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """Looks for the proof of every verified domain.
+
+    What no name server answered is not known, and changes nothing.
+
+    Attributes:
+        directory: the workspaces.
+        members, accounts: who cares for their domains.
+        writes: how the claims are written.
+        records: the DNS.
+        mail: how people are told.
+    """
+
+    directory: Directory
+    members: Members
+    accounts: Accounts
+    writes: Writes
+    records: TextRecords
+    mail: Mail
+
+    async def look(self, now: datetime) -> None:
+        """Write down which proofs are gone or back, and tell owners and admins of those that are gone.
+
+        Raises:
+            MailDown: a mail was not taken; the others were sent, and what it told stands on the page.
+        """
+        refused = None
+        for workspace in await self.directory.workspaces():
+            for claim in await self._gone(workspace, now):
+                try:
+                    await self._tell(workspace, claim)
+                except MailDown as fault:
+                    refused = fault
+        if refused is not None:
+            raise refused
+
+    async def _gone(self, workspace: Workspace, now: datetime) -> list[DomainClaim]:
+        """Look for the proofs of one workspace; the claims that say something new, and nothing good."""
+        who = replace(reader_of(workspace, now, "Look at the DNS"), is_system=True)
+        async with self.writes.units.look(workspace.id) as unit:
+            claims = [claim for claim in await unit.resources.every(DomainClaim) if claim.is_verified]
+        answers = await asyncio.gather(*map(self._is_there, claims))
+        told = []
+        for claim, there in zip(claims, answers, strict=True):
+            if there is None or (there and claim.is_proved):
+                continue
+            with suppress(NotFound):  # removed meanwhile
+                envelope = (await self.writes.run(who, _seen(who, claim.id, there), dry_run=False)).answer
+                if envelope.applied and not there:
+                    told.append(DomainClaim.model_validate(envelope.data))
+        return told
+
+    async def _is_there(self, claim: DomainClaim) -> bool | None:
+        try:
+            return claim.proof in await self.records.texts(claim.record)
+        except RecordsDown:
+            return None
+
+    async def _tell(self, workspace: Workspace, claim: DomainClaim) -> None:
+        subject, text = letter(workspace, claim)
+        refused = None
+        for member in await self.members.members(workspace.id):
+            account = await self.accounts.account(member.account_id)
+            if Ability.MANAGE in ABILITIES[member.role] and account is not None:
+                try:
+                    await self.mail.send(Message(account.email, subject, text))
+                except MailDown as fault:
+                    refused = fault
+        if refused is not None:
+            raise refused
+
+
+def _seen(who: Caller, claim_id: UUID, there: bool) -> Plan:
+    """The plan of what a look has found."""
+
+    async def plan(unit: Transaction) -> Change:
+        found = await live(unit.resources, DomainClaim, claim_id)
+        if not found.is_verified:
+            return Change(Action.UPDATE, found, found)
+        if there:
+            return Change(Action.UPDATE, found, found.proved(who.now))
+        in_use = bool(await links_on(unit.resources, found))
+        return Change(Action.UPDATE, found, found.unproved(who.now, in_use=in_use))
+
+    return plan

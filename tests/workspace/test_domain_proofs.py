@@ -1,0 +1,249 @@
+"""Proofs of link domains are looked at again: who has lost one is told, and what is not known changes nothing."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts.roles.work import proofs_of
+from service_core.access.mail import MailDown
+from service_core.access.members.enrol import enrol
+from service_core.access.roles import Role
+from service_core.access.windows import FixedWindows
+from service_core.changes.actor import Actor
+from service_core.changes.operations import AuditQuery, list_audit
+from service_core.kernel.errors import Conflict, TooMany, Unprocessable
+from service_core.kernel.ids import new_id
+from service_core.workspace.links.domains.model import GRACE, DomainClaim
+from service_core.workspace.links.domains.plan import LOOKS
+from service_core.workspace.links.domains.resource import is_link_host
+from service_core.workspace.links.edge import LinkTable
+from tests.workspace.conftest import NOW
+from tests.workspace.domains import Registrar
+
+HOST = "go.shop.example"
+PEOPLE = {
+    "ann@shop.example": Role.OWNER,
+    "bob@shop.example": Role.ADMIN,
+    "cid@shop.example": Role.MEMBER,
+    "dee@shop.example": Role.VIEWER,
+}
+
+
+class Letterbox:
+    """Mail that is kept, but for an address that takes none."""
+
+    def __init__(self):
+        self.letters, self.refused = [], None
+
+    async def send(self, message):
+        if message.to == self.refused:
+            raise MailDown
+        self.letters.append(message)
+
+    def told(self):
+        """Who was told what since somebody asked."""
+        told, self.letters = [(letter.to, letter.subject) for letter in self.letters], []
+        return told
+
+
+class Watched(Registrar):
+    """Somebody with a proved domain, and the look at it."""
+
+    async def open(self):
+        store = self.office.service.ports.workspace
+        for email, role in PEOPLE.items():
+            await enrol(store, store, self.who.workspace, email=email, role=role, now=self.office.now)
+        self.letterbox = Letterbox()
+        proofs = replace(proofs_of(self.office.service.ports), records=self.dns, mail=self.letterbox)
+        self.proofs, self.domain = proofs, await self.own(HOST)
+        return self
+
+    async def looks(self, **later):
+        self.office.later(**later)
+        await self.proofs.look(self.office.now)
+        return (await self.claims())[0]
+
+    async def lose(self, **later):
+        self.dns.book.clear()
+        return await self.looks(**later)
+
+    async def audit(self):
+        asked = AuditQuery(resource_type="link_domain")
+        return (await list_audit.handler(asked, who=self.who, writes=self.writes)).entries
+
+
+@pytest.fixture
+async def shop(office):
+    return await Watched(office).open()
+
+
+def managers(subject):
+    return [(email, subject) for email in ("ann@shop.example", "bob@shop.example")]
+
+
+async def test_a_proof_that_stands_is_looked_at_and_nothing_is_written(shop):
+    before = await shop.audit()
+    for _ in range(3):
+        assert (await shop.looks(days=10)).is_proved
+    assert await shop.audit() == before
+    assert shop.letterbox.told() == []
+
+
+async def test_a_record_that_is_gone_is_told_once_to_those_who_care_for_domains(shop):
+    claim = await shop.lose(hours=6)
+    assert claim.missing_since == shop.office.now
+    assert shop.letterbox.letters[0].text.endswith(f"\n{claim.line}\n")
+    assert f"by {shop.office.now + GRACE:%Y-%m-%d}" in shop.letterbox.letters[0].text
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+    assert await shop.looks(hours=6) == claim
+    assert shop.letterbox.told() == []
+    newest = (await shop.audit())[0]
+    assert (newest.action, newest.resource.label) == ("update", HOST)
+    assert (newest.actor.type, newest.actor.name, newest.undoable) == ("system", "Look at the DNS", False)
+    assert [change.field for change in newest.changes] == ["missing_since"]
+
+
+async def test_until_the_grace_is_over_the_domain_is_used_as_before(shop):
+    await shop.lose(hours=6)
+    await shop.looks(days=6)
+    assert (await shop.office.link(domain_id=shop.domain))["data"]["url"].startswith(f"https://{HOST}/")
+
+
+async def test_a_record_that_is_back_says_so_by_itself_or_when_somebody_asks(shop):
+    for asked in (False, True):
+        claim = await shop.lose(hours=6)
+        shop.publish(claim)
+        back = (
+            await shop.looks(hours=6) if not asked else (await shop.prove(claim), await shop.claims())[1][0]
+        )
+        assert (back.missing_since, back.verified_at) == (None, claim.verified_at)
+    assert len(shop.letterbox.told()) == 4
+
+
+async def test_a_dns_that_does_not_answer_says_nothing_of_a_domain_however_long(shop):
+    shop.dns.down = True
+    for _ in range(5):
+        assert (await shop.looks(days=10)).is_proved
+    shop.dns.down = False
+    claim = await shop.lose(hours=6)
+    shop.dns.down = True
+    assert await shop.looks(days=30) == claim
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")
+
+
+async def test_links_of_a_lapsed_domain_redirect_and_no_new_ones_are_taken(shop):
+    office, store = shop.office, shop.office.service.ports.workspace
+    link = (await office.link(domain_id=shop.domain, slug="spring"))["data"]
+    await shop.lose(hours=6)
+    claim = await shop.looks(days=7)
+    assert (claim.is_verified, claim.lapsed_at) == (True, office.now)
+    assert shop.letterbox.told()[2:] == managers(f"{HOST} takes no new links")
+    for dry_run in (True, False):
+        wanted = {"name": "Reel", "destination_url": "https://example.com/a", "domain_id": shop.domain}
+        refused = await office.ask("POST", "/links", {"link": wanted, "dry_run": dry_run})
+        assert (refused.status, refused.json["code"], refused.json["field"]) == (
+            422, "unknown_domain", "link.domain_id",
+        )  # fmt: skip
+        assert HOST in refused.json["error"]
+    assert (await LinkTable(store).find(f"{HOST}/spring")).destination_url == link["destination_url"]
+    changed = await office.ask("PATCH", f"/links/{link['id']}", {"link": {"name": "Autumn reel"}})
+    assert (changed.status, changed.json["data"]["url"]) == (200, f"https://{HOST}/spring")
+    assert await is_link_host(store, HOST)
+    assert (await office.link(slug="a"))["data"]["url"] == "https://go.example.com/a"
+
+
+async def test_a_lapsed_domain_whose_record_is_back_takes_links_again(shop):
+    await shop.office.link(domain_id=shop.domain)
+    await shop.lose(hours=6)
+    claim = await shop.looks(days=7)
+    with pytest.raises(Unprocessable, match="no TXT record"):
+        await shop.prove(claim)
+    shop.publish(claim)
+    assert (await shop.prove(claim)).applied
+    assert (await shop.office.link(domain_id=shop.domain))["applied"]
+
+
+async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop):
+    office, store = shop.office, shop.office.service.ports.workspace
+    rival = Registrar(office, "other", shop.dns)
+    link = (await office.link(domain_id=shop.domain))["data"]
+    await shop.lose(hours=6)
+    theirs = await rival.claim(HOST)
+    rival.publish(theirs)
+    await shop.looks(days=7)
+    with pytest.raises(Conflict, match="another workspace"):
+        await rival.prove(theirs)
+    await office.ask("DELETE", f"/links/{link['id']}")
+    claim = await shop.looks(hours=6)
+    assert (claim.verified_at, claim.missing_since, claim.lapsed_at) == (None, None, None)
+    assert shop.letterbox.told()[4:] == managers(f"{HOST} is no link domain of shop any more")
+    assert not await is_link_host(store, HOST)
+    assert (await rival.prove(theirs)).applied
+    assert shop.letterbox.told() == []
+    assert not (await shop.looks(hours=6)).is_verified
+
+
+async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
+    other = await Registrar(shop.office, "other", shop.dns).own("go.other.example")
+    shop.letterbox.refused = "ann@shop.example"
+    with pytest.raises(MailDown):
+        await shop.lose(hours=6)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[1:]
+    claims = [*await shop.claims(), *await Registrar(shop.office, "other").claims()]
+    assert {claim.missing_since for claim in claims} == {shop.office.now}
+    assert str(claims[1].domain.id) == other
+
+
+async def test_a_domain_removed_during_the_look_stays_removed(shop):
+    class Slow:
+        async def texts(self, name):
+            await shop.remove(HOST)
+            return ()
+
+    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    assert (await shop.claims(), shop.letterbox.told()) == ([], [])
+
+
+async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop):
+    class Hand:
+        """Counts by the clock of the office."""
+
+        windows = FixedWindows(lambda: shop.office.now)
+
+        async def spend(self, *asked):
+            return self.windows.spend(*asked)
+
+    rival = Registrar(shop.office, "other", shop.dns)
+    shop.limiter = rival.limiter = Hand()
+    claim = await rival.claim("a.example")
+    for _ in range(LOOKS):
+        with pytest.raises(Unprocessable):
+            await rival.prove(claim)
+    rival.publish(claim)
+    with pytest.raises(TooMany):
+        await rival.prove(claim)
+    assert not (await shop.prove((await shop.claims())[0])).applied
+    with pytest.raises(Unprocessable):
+        await shop.prove(await shop.claim("b.example"))
+    shop.office.later(minutes=15)
+    assert (await rival.prove(claim)).applied
+
+
+@given(st.lists(st.tuples(st.sampled_from(["there", "gone", "unknown"]), st.integers(1, 100)), max_size=30))
+def test_a_domain_lapses_only_after_seven_days_of_looks_that_found_nothing(looks):
+    nobody = Actor(type="system", id=new_id(), client_id=None)
+    kept = {"created_at": NOW, "updated_at": NOW, "created_via": "api", "created_by": nobody}
+    claim = DomainClaim(id=new_id(), workspace_id=new_id(), name=HOST, **kept).proved(NOW)
+    now, gone_since = NOW, None
+    for answer, hours in looks:
+        now += timedelta(hours=hours)
+        if answer == "there":
+            claim, gone_since = claim.proved(now), None
+        elif answer == "gone":
+            claim, gone_since = claim.unproved(now, in_use=True), gone_since or now
+            assert (claim.lapsed_at is not None) == (now - gone_since >= GRACE)
+        assert claim.is_verified
+        assert claim.missing_since == gone_since
