@@ -147,6 +147,7 @@ from service_core.insight.funnels.ports import FunnelPlan as FunnelPlan
 from service_core.insight.funnels.ports import Funnels as Funnels
 from service_core.insight.funnels.ports import FunnelStep as FunnelStep
 from service_core.insight.funnels.ports import FunnelTable as FunnelTable
+from service_core.insight.measures import NOT_SET as NOT_SET
 from service_core.insight.measures import DailyMean as DailyMean
 from service_core.insight.measures import Difference as Difference
 from service_core.insight.measures import Leaf as Leaf

@@ -11,6 +11,7 @@ from service_core.plugin import (
     CHARGE,
     IDENTIFY,
     MOST_OF_A_PERSON,
+    NOT_SET,
     PAGE_VIEWS,
     Event,
     PeoplePage,
@@ -83,9 +84,9 @@ def _asked(person: Person, plan: PeoplePage) -> bool:
     wanted = (
         (plan.person, person.person),
         (plan.identified, person.user_id is not None),
-        (plan.utm_source, touch and touch.utm_source),
-        (plan.utm_campaign, touch and touch.campaign),
-        (plan.country, person.latest.country),
+        (plan.utm_source, (touch and touch.utm_source) or NOT_SET),
+        (plan.utm_campaign, (touch and touch.campaign) or NOT_SET),
+        (plan.country, person.latest.country or NOT_SET),
     )
     return all(asked is None or asked == value for asked, value in wanted) and _found(person, plan.search)
 

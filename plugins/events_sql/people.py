@@ -24,6 +24,7 @@ from service_core.plugin import (
     CHARGE,
     IDENTIFY,
     MOST_OF_A_PERSON,
+    NOT_SET,
     PAGE_VIEWS,
     PeoplePage,
     Person,
@@ -115,7 +116,7 @@ def _asked(plan: PeoplePage, seen: Any) -> list[Expression]:
     if plan.identified is not None:
         asked.append(known if plan.identified else sa.not_(known))
     if plan.country is not None:
-        asked.append(seen.c.country == plan.country)
+        asked.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
     if plan.person is not None:
         asked.append(IDS.c.id == plan.person)
     return asked
@@ -139,8 +140,10 @@ def _touched(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, list[Expres
         return source, []
     touch = _first_touches(plan.scan).subquery("came")
     wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
-    joined = source.join(touch, touch.c.person_no == seen.c.person_no)
-    return joined, [column == asked for column, asked in wanted if asked is not None]
+    joined = source.outerjoin(touch, touch.c.person_no == seen.c.person_no)
+    return joined, [
+        sa.func.coalesce(column, NOT_SET) == asked for column, asked in wanted if asked is not None
+    ]
 
 
 def _emails(scan: Scan) -> sa.Subquery:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from service_core.insight.measures import Measure, Relation, Scalar
+from service_core.insight.measures import NOT_SET, Measure, Relation, Scalar
 from service_core.kernel.errors import StartupError
 
 _T = TypeVar("_T", "Metric", "Dimension")
@@ -51,7 +51,7 @@ class Dimension:
     label: str
     description: str
     columns: Mapping[Relation, str]
-    absent: str = "(not set)"
+    absent: str = NOT_SET
     labels: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
 
     def label_of(self, value: Any) -> str:

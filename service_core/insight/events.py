@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.insight.filtering import MOST_FILTERS, operand, operation_of
+from service_core.insight.filtering import MOST_FILTERS, exactly, operand, operation_of
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Op, Predicate
 from service_core.insight.ports import EventLog, EventPage, Events
@@ -25,7 +25,6 @@ _EXACT: Final = (
     "visitor_id", "user_id", "session_id", "source", "attribution_source", "channel", "utm_source",
     "utm_medium", "utm_campaign", "lyr", "country", "device_type",
 )  # fmt: skip
-_NOT_SET: Final = "(not set)"
 _CODE: Final = "invalid_property_filters"
 _FIELD: Final = "property_filters"
 
@@ -56,7 +55,7 @@ class EventsQuery(RangeQuery):
 
     def predicates(self) -> tuple[Predicate, ...]:
         """Every condition of the request."""
-        exact = [_equals(column, value) for column in _EXACT if (value := getattr(self, column))]
+        exact = [exactly(column, value) for column in _EXACT if (value := getattr(self, column))]
         names = tuple(name.strip() for name in (self.event_name or "").split(",") if name.strip())
         named = [Predicate("event_name", Op.IN, names)] if names else []
         return (*exact, *named, *property_predicates(self.property_filters))
@@ -153,10 +152,6 @@ def _property(condition: Any) -> Predicate:
         raise _invalid("A property filter needs a key")
     known = operation_of(op, _CODE, _FIELD)
     return Predicate(f"data:{key}", known, operand(known, condition.get("value"), _CODE, _FIELD))
-
-
-def _equals(column: str, value: str) -> Predicate:
-    return Predicate(column, Op.IS_NOT_SET) if value == _NOT_SET else Predicate(column, value=value)
 
 
 def _invalid(message: str) -> BadRequest:

@@ -1,10 +1,10 @@
-"""Filters as they are sent, checked (contract 2.10): in `/query`, `/metrics` and `property_filters`."""
+"""Filters as they are sent, checked (contract 2.10): in bodies, `property_filters` and plain parameters."""
 
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Final
 
-from service_core.insight.measures import Op, Operand
+from service_core.insight.measures import NOT_SET, Op, Operand, Predicate
 from service_core.kernel.errors import BadRequest
 
 MOST_FILTERS: Final = 10
@@ -13,6 +13,11 @@ _VALUELESS: Final = frozenset({Op.IS_SET, Op.IS_NOT_SET})
 _LISTS: Final = frozenset({Op.IN, Op.NOT_IN})
 _PAIR: Final = 2
 _TOO_LARGE: Final = 2**63
+
+
+def exactly(column: str, label: str) -> Predicate:
+    """The condition of a parameter that takes a value as answers show it."""
+    return Predicate(column, Op.IS_NOT_SET) if label == NOT_SET else Predicate(column, value=label)
 
 
 def operation_of(name: str, code: str, field: str) -> Op:

@@ -8,7 +8,10 @@ from averages (semantics 17). The relations, and what their columns mean, are do
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+NOT_SET: Final = "(not set)"
+"""What answers show for an absent value, and filters take for it (contract 2.8)."""
 
 
 class Op(StrEnum):

@@ -6,11 +6,10 @@ from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
 from service_core.insight.attribution.ports import Key
-from service_core.insight.measures import Relation
+from service_core.insight.measures import NOT_SET, Relation
 from service_core.kernel.params import Answer
 
 GroupBy: TypeAlias = Literal["campaign", "source", "medium", "term", "content", "channel", "lyr"]
-ABSENT: Final = "(not set)"
 
 
 class Earned(Answer):
@@ -99,7 +98,7 @@ class Grouping:
 
     def keys(self, key: Key) -> dict[str, Any]:
         """The values of a group as its row shows them."""
-        return {name: value or ABSENT for name, value in zip(self.columns, key, strict=True)}
+        return {name: value or NOT_SET for name, value in zip(self.columns, key, strict=True)}
 
 
 def _in(side: str, column: str) -> str:

@@ -13,6 +13,7 @@ from service_core.access.model import Caller
 from service_core.insight.cohorts.model import Cell, Periods, cells, default_range, unit_for
 from service_core.insight.cohorts.ports import CohortPlan, Cohorts
 from service_core.insight.event_names import same_as
+from service_core.insight.filtering import exactly
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Predicate
 from service_core.insight.range_query import RangeQuery
@@ -59,7 +60,7 @@ class CohortQuery(RangeQuery):
     def first_touch(self) -> tuple[Predicate, ...]:
         """What the person's first touch has to be like."""
         columns = ("utm_source", "utm_campaign", "channel", "country")
-        return tuple(Predicate(column, value=value) for column in columns if (value := getattr(self, column)))
+        return tuple(exactly(column, value) for column in columns if (value := getattr(self, column)))
 
     def periods_of(self, asked: Range) -> Periods:
         """The cohorts and periods to show."""

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 
 from service_core.access.model import Caller
 from service_core.insight.event_names import same_as
+from service_core.insight.filtering import exactly
 from service_core.insight.freshness import is_complete
 from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan, Funnels, FunnelTable
 from service_core.insight.funnels.steps import steps_of, synonyms
@@ -63,7 +64,7 @@ class FunnelQuery(RangeQuery):
     def filters(self) -> tuple[Predicate, ...]:
         """What the event of step 1 has to be like."""
         columns = ("utm_source", "utm_campaign", "channel", "country", "device_type")
-        return tuple(Predicate(column, value=value) for column in columns if (value := getattr(self, column)))
+        return tuple(exactly(column, value) for column in columns if (value := getattr(self, column)))
 
 
 class FunnelStepAnswer(Answer):

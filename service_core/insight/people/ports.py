@@ -76,7 +76,7 @@ class PeoplePage:
 
     ``search`` is a prefix of e-mail, user id or visitor id, without case; ``sort`` (``last_seen``,
     ``first_seen``, ``revenue``, ``events``) descends, ties by person. ``utm_*`` are those of the
-    first touch, ``country`` the latest. ``person`` narrows the answer to one.
+    first touch, ``country`` the latest, each `NOT_SET` where it is absent. ``person`` narrows the answer to one.
     """
 
     scan: Scan

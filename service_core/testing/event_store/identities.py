@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from service_core.insight.measures import NOT_SET
 from service_core.insight.people.ports import MOST_OF_A_PERSON, Journey, JourneyPlan, PeoplePage
 from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
 from service_core.testing.story import Story, campaign, days
@@ -251,6 +252,24 @@ class Identities(Kit):
         assert ada.foreign_money
         assert ada.first_touch
         assert (ada.first_touch.utm_source, ada.first_touch.channel) == ("google", "paid_search")
+
+    async def test_persons_without_a_value_are_found_by_the_label_answers_show(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens(
+            "page_view", at="2026-03-02", visitor="A1", country="DE", **campaign("google", "cpc", "spring")
+        )
+        story.happens("page_view", at="2026-03-03", visitor="A2")
+        story.happens("refund", at="2026-03-04", visitor="A3")  # makes no touch
+        await store.append(story.events)
+        page = PeoplePage(story.scan(SPAN), 10, 0, "last_seen")
+        for plan in (
+            replace(page, utm_source=NOT_SET),
+            replace(page, utm_campaign=NOT_SET),
+            replace(page, country=NOT_SET),
+        ):
+            found, total = await store.people(plan)
+            assert ([person.visitor_id for person in found], total) == (["A3", "A2"], 2)
 
     async def test_a_profile_gathers_ids_and_traits_of_all_time(self, store: Store, story: Story) -> None:
         for day, data in ((1, {"plan": "free", "city": "Riga"}), (2, {"plan": "pro", "city": None})):

@@ -91,6 +91,7 @@ async def test_the_filters_concern_the_first_touch(story, reads):
         retention, _ = await reads(**asked)
         assert {row.cohort_size for row in retention.rows} == {1}
     assert (await reads(utm_source="gogle"))[0].rows == []
+    assert {row.cohort_size for row in (await reads(utm_source="(not set)"))[0].rows} == {1}
 
 
 async def test_an_event_may_be_asked_to_make_a_person_active(story, reads):

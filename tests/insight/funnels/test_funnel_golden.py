@@ -114,6 +114,8 @@ async def test_the_filters_concern_the_event_of_step_1(ask, story):
     story.happens("B", at=START + timedelta(hours=1), visitor="P", country="FR")
     assert counts(await ask(steps="A,B", country="DE")) == [1, 1]
     assert counts(await ask(steps="A,B", country="FR")) == [0, 0]
+    story.happens("A", at=START, visitor="Q")
+    assert counts(await ask(steps="A,B", country="(not set)")) == [1, 0]
 
 
 WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.integers(0, 40)), max_size=25)

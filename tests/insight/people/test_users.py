@@ -173,6 +173,7 @@ class TestThePage:
         assert [row.visitor_id for row in (await users(identified="false")).users] == ["B1"]
         assert [row.visitor_id for row in (await users(country="DE")).users] == ["B1"]
         assert (await users(country="XX")).total_count == 0
+        assert [row.visitor_id for row in (await users(country="(not set)")).users] == ["A1"]
 
     async def test_rows_are_sorted_downwards(self, story, users):
         story.happens("purchase", at="2026-07-02", visitor="A1", revenue=100)
