@@ -5,6 +5,7 @@ from typing import Final
 
 from service_core.insight.catalog import Dimension
 from service_core.insight.measures import Op, Operand, Predicate, Relation, Scalar
+from service_core.insight.predicates import meets
 from service_core.insight.query.question import Filter
 
 NEVER: Final = None
@@ -25,11 +26,12 @@ def predicates(
         if column is None:
             if not _absent_meets(condition, dimension):
                 return NEVER
-        elif condition.op in _LISTED:
+        elif condition.op in _LISTED or dimension.labels:
+            op = _LISTED.get(condition.op, Op.IN)
             values = _values(condition, dimension)
             if values:
-                found.append(_shortest(column, _LISTED[condition.op], values))
-            elif _LISTED[condition.op] is Op.IN:
+                found.append(_shortest(column, op, values))
+            elif op is Op.IN:
                 return NEVER
         else:
             found.append(Predicate(column, condition.op, _text(condition.value)))
@@ -37,6 +39,11 @@ def predicates(
 
 
 def _values(condition: Filter, dimension: Dimension) -> tuple[Scalar | None, ...]:
+    """What the column holds for the labels that are listed, or that meet the condition."""
+    if condition.op not in _LISTED:
+        wanted = _text(condition.value)
+        found = (value for label, value in dimension.labels.items() if meets(label, condition.op, wanted))
+        return (*found, *((None,) if meets(None, condition.op, wanted) else ()))
     labels = condition.value if isinstance(condition.value, tuple) else (condition.value,)
     return tuple(stored for label in labels for stored in _stored(label, dimension))
 

@@ -175,4 +175,9 @@ def checked_filters(
 
 def _filter(condition: FilterBody, field: str) -> Filter:
     op = operation_of(condition.op, "invalid_filter", f"{field}.op")
-    return Filter(condition.dimension, op, operand(op, condition.value, "invalid_filter", f"{field}.value"))
+    value = operand(op, condition.value, "invalid_filter", f"{field}.value")
+    if any(isinstance(part, bool) for part in (value if isinstance(value, tuple) else (value,))):
+        raise BadRequest(
+            "Values of dimensions are strings or numbers", "invalid_filter", field=f"{field}.value"
+        )
+    return Filter(condition.dimension, op, value)

@@ -150,6 +150,12 @@ async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
         ([{"dimension": "new_vs_returning", "value": "returning"}], 0),
         ([{"dimension": "new_vs_returning", "op": "neq", "value": "nobody"}], 3),
         ([{"dimension": "new_vs_returning", "value": "nobody"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "contains", "value": "NE"}], 3),
+        ([{"dimension": "new_vs_returning", "op": "not_contains", "value": "ne"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "starts_with", "value": "ret"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "between", "value": ["a", "o"]}], 3),
+        ([{"dimension": "new_vs_returning", "op": "gt", "value": "o"}], 0),
+        ([{"dimension": "new_vs_returning", "op": "is_set"}], 3),
         (
             [
                 {"dimension": "utm_source", "value": "google"},
@@ -202,6 +208,9 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
         ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "is_set", "value": "x"}]}, "invalid_filter",
          "filters[0].value"),
         ({"metrics": ["visitors"], "filters": [{"dimension": "os"}]}, "invalid_filter", "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "value": True}]}, "invalid_filter", "filters[0].value"),
+        ({"metrics": ["visitors"], "filters": [{"dimension": "os", "op": "in", "value": ["x", False]}]}, "invalid_filter",
+         "filters[0].value"),
         ({"metrics": ["visitors"], "interval": "minute"}, "invalid_interval", "interval"),
         ({"metrics": ["visitors"], "order_by": [{"field": "sessions"}]}, "invalid_parameter", "order_by[0].field"),
         ({"metrics": ["visitors"], "attribution": {"model": "gut"}}, "invalid_attribution", "attribution.model"),
