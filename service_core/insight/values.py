@@ -74,7 +74,14 @@ async def get_dimension_values(query: ValuesQuery, *, who: Caller, questions: Qu
     cursor = unseal(query.cursor, query.binding(who)) if query.cursor else Cursor(0, who.now)
     who = replace(who, now=cursor.asked_at)
     values, more = await find_values(
-        who, questions, dimension, query.asked(who), q=query.q, limit=query.limit, offset=cursor.offset
+        who,
+        questions,
+        dimension,
+        query.asked(who),
+        q=query.q,
+        limit=query.limit,
+        offset=cursor.offset,
+        include_bots=query.include_bots,
     )
     following = Cursor(cursor.offset + len(values), cursor.asked_at)
     return DimensionValues(
@@ -94,6 +101,7 @@ async def find_values(
     q: str | None,
     limit: int,
     offset: int = 0,
+    include_bots: bool = False,
 ) -> tuple[list[DimensionValue], bool]:
     """A page of values and whether more follow; none where nothing counts by the dimension."""
     metric = next((id_ for relation, id_ in _COUNTED.items() if relation in dimension.columns), None)
@@ -108,6 +116,7 @@ async def find_values(
         order=(Order(metric), Order(dimension.id, descending=False)),
         limit=None if here else limit,
         offset=0 if here else offset,
+        include_bots=include_bots,
     )
     table = await questions.ask(who, question)
     if not here:

@@ -57,11 +57,16 @@ class SearchQuery(QueryModel):
         """
         if len(self.q.strip()) < _LEAST_LENGTH:
             raise BadRequest("q is required, at least 2 characters", "missing_query", field="q")
-        sent = [part.strip() for part in self.types.split(",")] if self.types else TYPES
+        sent = [part for each in (self.types or "").split(",") if (part := each.strip())]
         unknown = next((type_ for type_ in sent if type_ not in TYPES), None)
         if unknown is not None:
-            raise BadRequest(f"Unknown type {unknown!r}", "invalid_parameter", field="types")
-        return tuple(dict.fromkeys(sent))  # each is a question to the store: one named twice is one
+            raise BadRequest(
+                f"Unknown type {unknown!r}",
+                "invalid_parameter",
+                field="types",
+                hint=f"Types: {', '.join(TYPES)}.",
+            )
+        return tuple(dict.fromkeys(sent or TYPES))  # each is a question to the store: one named twice is one
 
 
 class SearchResult(Answer):

@@ -136,6 +136,20 @@ async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_pl
     )
 
 
+async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_complete(shop):
+    week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
+    spend, visits = {"metrics": ["ad_spend", "visitors"], **week}, {"metrics": ["visitors"], **week}
+    assert (await shop.post("/metrics", spend))["complete"]
+    await connect(shop, META)
+    for path, body, complete in (
+        ("/metrics", spend, False),
+        ("/query", spend, False),
+        ("/query", visits, True),
+    ):
+        answer = await shop.post(path, body)
+        assert answer.get("meta", answer)["complete"] is complete, (path, body)
+
+
 async def test_a_platform_without_spend_is_no_source_of_spend(shop):
     await connect(shop, META, provider="openai")
     found = await reasons(shop)

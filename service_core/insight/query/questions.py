@@ -90,15 +90,21 @@ class Questions:
 
     async def watermark(self, who: Caller, metrics: Sequence[str]) -> datetime:
         """Up to when the data of every measured source is present (semantics 19.2)."""
-        states = await self.states(who, metrics)
-        return min((s.watermark for s in states.values() if s.reason is None), default=who.now)
+        return _watermark(who, await self.states(who, metrics))
 
     async def complete(self, who: Caller, asked: Range, metrics: Sequence[str]) -> bool:
-        """Whether every source behind the metrics was read over the whole range, up to now."""
-        return min(asked.span.end, who.now) <= await self.watermark(who, metrics)
+        """Whether every source behind the metrics answered, and was read over the whole range, up to now."""
+        states = await self.states(who, metrics)
+        if any(state.reason is Reason.SOURCE_ERROR for state in states.values()):
+            return False
+        return min(asked.span.end, who.now) <= _watermark(who, states)
 
     def _reason(self, relation: Relation, states: Mapping[int, SourceState]) -> Reason | None:
         source = self._by_relation.get(relation)
         if source is None:
             return NOT_CONNECTED.get(relation, Reason.SOURCE_ERROR)
         return states[id(source)].reason
+
+
+def _watermark(who: Caller, states: Mapping[int, SourceState]) -> datetime:
+    return min((state.watermark for state in states.values() if state.reason is None), default=who.now)

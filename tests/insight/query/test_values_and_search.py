@@ -52,6 +52,14 @@ async def test_values_are_searched_whatever_the_case(values):
     assert [each["value"] for each in (await values(dimension="utm_source", q="GOO"))["values"]] == ["google"]
 
 
+async def test_values_of_bots_are_shown_when_they_are_asked_for(shop, values):
+    shop.story.happens("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
+    await shop.store.append(shop.story.events[-1:])
+    assert (await values(dimension="browser", q="robot"))["values"] == []
+    found = (await values(dimension="browser", q="robot", include_bots="true"))["values"]
+    assert [(each["value"], each["count"]) for each in found] == [("Robot", 1)]
+
+
 async def test_values_are_paged_by_cursor(values):
     first = await values(dimension="utm_source", limit="2")
     assert first["has_more"]
@@ -92,7 +100,8 @@ async def test_search_finds_names_of_every_kind(search):
 
 
 async def test_search_may_be_narrowed_to_types(search):
-    assert {each["type"] for each in (await search(q="pur", types="metric"))["results"]} == {"metric"}
+    for types in ("metric", " metric ,"):
+        assert {each["type"] for each in (await search(q="pur", types=types))["results"]} == {"metric"}
 
 
 @pytest.mark.parametrize(
