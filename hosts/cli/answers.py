@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from rich.console import Console
@@ -11,7 +11,8 @@ from rich.table import Table
 from hosts.cli.client import Client
 from hosts.cli.drawing import chart, facts, number, ranking
 
-_DAYS = 7
+DAYS: Final = 7
+"""Days that are shown; the link to the page opens on as many."""
 
 
 def show(client: Client, now: datetime, console: Console) -> None:
@@ -19,7 +20,7 @@ def show(client: Client, now: datetime, console: Console) -> None:
     zone = ZoneInfo(str(client.get("/workspace")["timezone"]))
     today = now.astimezone(zone).date()
     span = {
-        "start_date": today.fromordinal(today.toordinal() - _DAYS + 1).isoformat(),
+        "start_date": today.fromordinal(today.toordinal() - DAYS + 1).isoformat(),
         "end_date": today.isoformat(),
     }
     overview = client.get("/overview", aggregation="hour", **span)

@@ -49,7 +49,7 @@ def demo(
     Starts the service on a new folder, imports the log, shows what it says, and goes on serving until
     Ctrl-C; a temporary folder is removed then.
     """
-    from hosts.cli.answers import show
+    from hosts.cli.answers import DAYS, show
     from hosts.cli.client import Client
     from hosts.demo.running import running_service
     from service_core.kernel.clock import system_clock
@@ -62,7 +62,7 @@ def demo(
             _bring_in(file, site, place)
             show(Client(service.api, founded.agent_key.secret), system_clock(), console)
             console.print(
-                f"\nLook at it: {service.api}/app/#key={founded.agent_key.secret}",
+                f"\nLook at it: {service.api}/app/#key={founded.agent_key.secret}&days={DAYS}",
                 soft_wrap=True,
                 markup=False,
             )

@@ -6,7 +6,7 @@ from hosts.http.app import api_app
 from hosts.ingest.address import ClientAddress
 from hosts.oauth.app import oauth
 from hosts.web.handbook import handbook_pages
-from hosts.web.pages import pages
+from hosts.web.pages import entrance, pages
 from service_core.handbook.book import Handbook
 
 
@@ -14,6 +14,7 @@ def site(service: Service) -> App:
     """Everything the API's address answers: pages where a page stands, the gateway everywhere else."""
     addresses = ClientAddress(service.settings.ingest.trusted_proxies)
     shown = [
+        entrance(service),
         pages(service, addresses),
         oauth(service, addresses),
         handbook_pages(service.part(Handbook)),

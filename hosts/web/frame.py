@@ -150,6 +150,7 @@ class Frame:
         status, wrong = (status, None) if refusal is None else told(refusal)
         shared = {
             "base": self.base,
+            "docs": self.service.settings.http.docs_url.rstrip("/") or "/docs",
             "account": visitor.account if visitor else None,
             "csrf": form_token(visitor.secret) if visitor else "",
             "wrong": wrong,

@@ -1,16 +1,25 @@
-"""A workspace at a glance: its numbers for whoever is a member, drawn on the server."""
+"""A workspace at a glance: its numbers for members and for whoever holds a key, drawn on the server."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
-from quart import Response, request
+from quart import Response, render_template, request
 
-from hosts.web.cards.card import Card
+from hosts.composition.codec import CODEC
+from hosts.web.cards.card import Answer, Card, Setting
 from hosts.web.cards.overview import overview_card
 from hosts.web.cards.reports import breakdown_card
-from hosts.web.cards.wire import on_wire, setting_of
+from hosts.web.cards.wire import labels_of, on_wire, setting_of
 from hosts.web.frame import Frame, Page
+from hosts.web.safety import headers
 from service_core.access.model import Caller
+from service_core.gateway.exchange import Request
+from service_core.gateway.exchange import Response as Answered
 from service_core.insight.breakdowns import (
     DevicesQuery,
     LocationsQuery,
@@ -30,12 +39,12 @@ USUAL: Final = "30"
 _PRESETS: Final = {"1": "today", "7": "last_7_days", "30": "last_30_days", "90": "last_90_days"}
 _ROWS: Final = 8
 _LISTS: Final = (
-    ("Referrers", TrafficQuery, get_traffic, "referrer"),
-    ("Pages", TrafficQuery, get_traffic, "page"),
-    ("Campaigns", TrafficQuery, get_traffic, "campaign"),
-    ("Countries", LocationsQuery, get_locations, "country"),
-    ("Browsers", DevicesQuery, get_devices, "browser"),
-    ("Devices", DevicesQuery, get_devices, "device"),
+    ("Referrers", "/traffic", TrafficQuery, get_traffic, "referrer"),
+    ("Pages", "/traffic", TrafficQuery, get_traffic, "page"),
+    ("Campaigns", "/traffic", TrafficQuery, get_traffic, "campaign"),
+    ("Countries", "/locations", LocationsQuery, get_locations, "country"),
+    ("Browsers", "/devices", DevicesQuery, get_devices, "browser"),
+    ("Devices", "/devices", DevicesQuery, get_devices, "device"),
 )
 
 
@@ -50,36 +59,74 @@ async def front(frame: Frame) -> Response:
 async def glance(frame: Frame, public_id: str) -> Response:
     """Totals, their course, and where people come from."""
     workspace, member = await frame.workspace(public_id)
-    chosen = request.args.get("days", USUAL)
-    days = chosen if chosen in RANGES else USUAL
+    days = _days()
     who = frame.caller(workspace, member)
+    answers = await _found(frame, who, _dates(workspace.zone, who.now, days))
     return await frame.page(
         "glance.html",
         workspace=workspace,
         member=member,
         ranges=RANGES,
         days=days,
-        cards=await _cards(frame, who, _dates(who, days)),
+        cards=_cards(answers, setting_of(frame.part(Catalog), workspace)),
     )
 
 
-def _dates(who: Caller, days: str) -> dict[str, str]:
-    asked = DateRange(preset=_PRESETS[days]).resolve(who.workspace.zone, who.now)
+async def look(frame: Frame) -> Response:
+    """The same for whoever holds a key: asked of the API with it, within its budget, as any program asks."""
+    workspace = await _asked(frame, "/workspace")
+    if workspace.status != HTTPStatus.OK:
+        return frame.data(workspace.body.decode(), workspace.status)
+    known, days = CODEC.loads(workspace.body), _days()
+    setting = Setting(ZoneInfo(known["timezone"]), known["currency"], labels_of(frame.part(Catalog)))
+    dates = _dates(setting.zone, frame.clock(), days)
+    answers = await asyncio.gather(
+        _asked(frame, "/overview", **dates),
+        *(_asked(frame, path, **dates, type=type_, limit=str(_ROWS)) for _, path, *_, type_ in _LISTS),
+    )
+    for answer in answers:
+        if answer.status != HTTPStatus.OK:
+            return frame.data(answer.body.decode(), answer.status)
+    cards = _cards([CODEC.loads(answer.body) for answer in answers], setting)
+    body = await render_template("look.html", name=known["name"], ranges=RANGES, days=days, cards=cards)
+    return Response(body, 200, headers(), mimetype="text/html")
+
+
+def _days() -> str:
+    chosen = request.args.get("days", USUAL)
+    return chosen if chosen in RANGES else USUAL
+
+
+def _dates(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
+    asked = DateRange(preset=_PRESETS[days]).resolve(zone, now)
     return {"start_date": wire(asked.span.start), "end_date": wire(asked.last)}
 
 
-async def _cards(frame: Frame, who: Caller, dates: dict[str, str]) -> list[Card]:
-    questions, setting = frame.part(Questions), setting_of(frame.part(Catalog), who.workspace)
-    known = {"who": who, "questions": questions}
-    total, *lists = await asyncio.gather(
+async def _found(frame: Frame, who: Caller, dates: dict[str, str]) -> Sequence[Answer]:
+    known = {"who": who, "questions": frame.part(Questions)}
+    found = await asyncio.gather(
         get_overview(OverviewQuery.model_validate(dates), **known),
-        *(read(model(**dates, type=type_, limit=_ROWS), **known) for _, model, read, type_ in _LISTS),
+        *(read(model(**dates, type=type_, limit=_ROWS), **known) for *_, model, read, type_ in _LISTS),
     )
+    return [on_wire(answer) for answer in found]
+
+
+async def _asked(frame: Frame, path: str, **parameters: str) -> Answered:
+    sent = {"authorization": request.headers.get("Authorization", "")}
+    return await frame.service.dispatch(Request("GET", f"/v1{path}", urlencode(parameters), sent))
+
+
+def _cards(answers: Sequence[Answer], setting: Setting) -> list[Card]:
+    total, *lists = answers
     titled = zip(_LISTS, lists, strict=True)
     return [
-        overview_card(on_wire(total), setting),
-        *(breakdown_card(title, on_wire(answer), setting) for (title, *_), answer in titled),
+        overview_card(total, setting),
+        *(breakdown_card(title, answer, setting) for (title, *_), answer in titled),
     ]
 
 
-PAGES: Final = (Page("GET /", front), Page("GET /w/<public_id>", glance))
+PAGES: Final = (
+    Page("GET /", front),
+    Page("GET /look", look, for_anybody=True),
+    Page("GET /w/<public_id>", glance),
+)

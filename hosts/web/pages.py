@@ -19,6 +19,7 @@ from hosts.web import (
     connections,
     consent,
     domains,
+    identity,
     keys,
     members,
     overview,
@@ -49,6 +50,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *keys.PAGES,
     *members.PAGES,
     *domains.PAGES,
+    *identity.PAGES,
     *connections.PAGES,
     *scripts.PAGES,
     *audit.PAGES,
@@ -70,6 +72,18 @@ def pages(service: Service, addresses: ClientAddress) -> Blueprint:
     _add_assets(blueprint)
     _add_pages(blueprint, frame, PAGES)
     _add_refusals(blueprint, frame)
+    return blueprint
+
+
+def entrance(service: Service) -> Blueprint:
+    """What a person finds who opens the bare address of the API: the way to the web application."""
+    blueprint = Blueprint("entrance", __name__)
+    there = f"{service.settings.http.app_url.rstrip('/') or '/app'}/"
+
+    @blueprint.get("/")
+    async def enter() -> Response:
+        return Response("", 303, {**HEADERS, "Location": there}, mimetype="text/plain")
+
     return blueprint
 
 

@@ -37,6 +37,7 @@ DONE: Final[Mapping[str, str]] = MappingProxyType(
         "claimed": "Added. Its proof is still missing.",
         "verified": "Verified. Links can stand on it.",
         "let-go": "Removed.",
+        "unlinked": "Taken back. Every report counts people without these links from now on.",
         "invited": "The invitation is on its way.",
         "withdrawn": "The invitation is withdrawn.",
         "disconnected": "Disconnected. Its tokens are refused from the next request on.",

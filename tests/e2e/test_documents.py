@@ -87,6 +87,8 @@ def test_the_demo_shows_numbers_a_chart_and_a_page():
     for part in ("Visitors", "Page views per hour", "google.com", "/app/#key=dk_agent_"):
         assert part in said
     assert re.search("[▁▂▃▄▅▆▇█]{5}", said)
+    assert "last seven days" in said
+    assert "&days=7\n" in said
 
 
 def test_changelog_fragments_are_named_for_what_they_are():

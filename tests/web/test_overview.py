@@ -1,7 +1,11 @@
-"""The overview of a member: golden numbers of the standard world, for members only."""
+"""The overview: golden numbers of the standard world, for members and for whoever holds a key."""
+
+import json
 
 import pytest
 
+from hosts.web.pages import entrance
+from service_core.access.keys import mint_key
 from tests.web.gallery import AFTER, Gallery
 from tests.web.stage import Deployment, HandClock, application, built
 
@@ -62,3 +66,30 @@ async def test_nobody_else_sees_them(shop):
         shop.gallery.workspace.id, (await shop.store.account_of("ann@example.com")).id
     )
     assert (await ann.get("/app/w/k3Jx9QmZ2aPr")).status == 404
+
+
+async def test_whoever_holds_a_key_sees_what_a_member_sees(shop):
+    ann = await joined(shop)
+    shown = await ann.get("/app/w/k3Jx9QmZ2aPr?days=7")
+    seen = await shop.person().get("/app/look?days=7", Authorization=f"Bearer {await shop.gallery.key()}")
+    assert (seen.status, seen.headers["Cache-Control"]) == (200, "no-store")
+    board = '<div class="board">'
+    assert seen.body.split(board)[1].strip() == shown.body.split(board)[1].split("</main>")[0].strip()
+    assert "Set-Cookie" not in seen.headers
+
+
+async def test_a_key_that_opens_nothing_shows_nothing_and_says_so_as_the_api_does(shop):
+    for headers in ({}, {"Authorization": "Bearer dk_agent_" + "x" * 43}):
+        refused = await shop.person().get("/app/look", **headers)
+        assert (refused.status, json.loads(refused.body)["error"]) == (401, "Invalid or missing API key")
+
+
+async def test_a_look_is_paid_for_by_the_key(shop):
+    minted = await mint_key(shop.store, shop.gallery.workspace, shop.clock(), name="Poor", rate_limit=8)
+    looks = [await shop.person().get("/app/look", Authorization=f"Bearer {minted.secret}") for _ in range(2)]
+    assert [look.status for look in looks] == [200, 429]
+
+
+async def test_the_bare_address_leads_to_the_application(shop):
+    shop.app.register_blueprint(entrance(shop.service))
+    assert (await shop.person().get("/")).location == "/app/"

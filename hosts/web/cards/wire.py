@@ -17,6 +17,11 @@ def on_wire(answer: Any) -> Answer:
 
 def setting_of(catalog: Catalog, workspace: Workspace) -> Setting:
     """What answers of a workspace do not say themselves."""
+    return Setting(workspace.zone, workspace.currency, labels_of(catalog))
+
+
+def labels_of(catalog: Catalog) -> dict[str, str]:
+    """Id of every dimension and metric -> its name for people."""
     dimensions = {one.id: one.label for one in catalog.dimensions.values()}
     metrics = {one.id: one.label for one in catalog.metrics.values()}
-    return Setting(workspace.zone, workspace.currency, dimensions | metrics)
+    return dimensions | metrics
