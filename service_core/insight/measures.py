@@ -123,7 +123,8 @@ class Leaf:
     otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
     many local days, ending with the last local day of the span or bucket (active users).
     ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
-    the query layer sees to it and stores need not.
+    ``by_house``, in conversions, the conversion set of the house whatever the workspace's own. The
+    query layer sees to both and stores need not.
     """
 
     of: Relation
@@ -132,6 +133,7 @@ class Leaf:
     where: tuple[Predicate, ...] = ()
     trailing_days: int | None = None
     by_default: bool = False
+    by_house: bool = False
 
     def filtered(self, *predicates: Predicate) -> "Leaf":
         """The same measure over the rows that meet all predicates."""

@@ -1,6 +1,7 @@
 """Traffic, engagement and conversion: metrics from events alone (semantics 17)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from service_core.insight import event_names
@@ -180,7 +181,7 @@ CONVERSION: Final = (
     _counted(
         "purchases",
         "Purchases",
-        CONVERSIONS.filtered(_named(event_names.PURCHASE)),
+        replace(CONVERSIONS, by_house=True).filtered(_named(event_names.PURCHASE)),
         "Events with a name of a purchase, one per order.",
         "conversion",
     ),

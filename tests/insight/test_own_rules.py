@@ -62,6 +62,24 @@ async def test_its_own_conversion_set_counts_everywhere_and_for_all_history(shop
     assert totals["conversions"] == len(names)
 
 
+async def test_purchases_are_counted_by_name_whatever_converts(shop):
+    here = {"visitor": "A1", "order_id": "O1"}
+    for name in ("purchase", "order_paid"):
+        shop.story.happens(name, at="2026-07-05T12:00", revenue=500, **here)
+    await shop.knows(*shop.story.events[-2:])
+    for rules, converted in (
+        (Rules(), 3),
+        (Rules(conversions=frozenset({"webinar"}), any_revenue=False), 1),
+        (Rules(conversions=frozenset({"webinar", "purchase"})), 3),
+    ):
+        await shop.follows(rules)
+        for buckets in ({}, {"interval": "day"}, {"dimensions": ["channel"]}):
+            asked = {"metrics": ["purchases", "conversions"], "date_range": RANGE, **buckets}
+            answer = await shop.post("/query", asked)
+            assert list(answer["totals"].values()) == [1, converted]
+            assert sum(row["purchases"] for row in answer["rows"]) == 1
+
+
 async def test_an_order_is_credited_whether_it_converts_or_not(shop):
     here = {"visitor": "A1", "order_id": "O1"}
     shop.story.happens("purchase", at="2026-07-05T12:00", **here)

@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from service_core.access.model import Caller
+from service_core.access.model import Caller, Workspace
 from service_core.insight.catalog import Catalog, Metric
+from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Predicate, Ratio, Relation
 from service_core.insight.ports import Aggregate, Scan
 from service_core.insight.query.filters import NEVER, predicates
 from service_core.insight.query.formula import atoms, foreign, leaf_of
 from service_core.insight.query.question import Question
 from service_core.insight.query.sources import Source
-from service_core.insight.scans import scan_of
+from service_core.insight.scans import conversion_set, scan_of
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Part:
         present: positions of the question's dimensions that the relations of this part have; in
             the others all of its rows are absent.
         by_default: whether its credits follow the workspace's default attribution.
+        by_house: whether its conversions are those of the house and not the workspace's own.
         filters: conditions all of its leaves share.
     """
 
@@ -30,6 +32,7 @@ class Part:
     present: tuple[int, ...]
     daily: bool
     by_default: bool
+    by_house: bool
     sent: dict[Leaf | DailyMean, Leaf] = field(default_factory=dict)
     filters: tuple[Predicate, ...] = ()
 
@@ -47,14 +50,16 @@ def split(
     metrics: Sequence[Metric],
     catalog: Catalog,
     by_relation: Mapping[Relation, Source],
-    currency: str,
+    workspace: Workspace,
 ) -> Split:
     """Group the atoms of the metrics by source, and by the dimensions their relation has."""
+    differs = not conversion_set(workspace.rules, workspace.triggers).names >= CONVERSIONS.names
     conditions: dict[Relation, tuple[Predicate, ...] | None] = {}
-    parts: dict[tuple[int, tuple[int, ...], bool, bool], Part] = {}
+    parts: dict[tuple[int, tuple[int, ...], bool, bool, bool], Part] = {}
     never = False
-    for atom in _all_atoms(metrics, currency):
-        relation = leaf_of(atom).of
+    for atom in _all_atoms(metrics, workspace.currency):
+        leaf = leaf_of(atom)
+        relation = leaf.of
         if relation not in conditions:
             conditions[relation] = predicates(question.filters, catalog.dimensions, relation)
         if conditions[relation] is NEVER:
@@ -62,7 +67,7 @@ def split(
             continue
         source = by_relation[relation]
         present = _present(question, catalog, relation)
-        kind = isinstance(atom, DailyMean), leaf_of(atom).by_default
+        kind = isinstance(atom, DailyMean), leaf.by_default, leaf.by_house and differs
         part = parts.setdefault((id(source), present, *kind), Part(source, present, *kind))
         part.sent[atom] = _plain(atom)
     for part in parts.values():
@@ -116,13 +121,14 @@ def plan_of(part: Part, question: Question, catalog: Catalog, who: Caller) -> Ag
 
 
 def _scan(part: Part, question: Question, who: Caller) -> Scan:
-    return scan_of(
+    scan = scan_of(
         who,
         question.range.span,
         filters=part.filters,
         include_bots=question.include_bots,
         order_refunds=question.order_refunds,
     )
+    return replace(scan, conversions=CONVERSIONS) if part.by_house else scan
 
 
 def as_sent(measure: Measure, sent: Mapping[Leaf | DailyMean, Leaf]) -> Measure:

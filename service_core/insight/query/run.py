@@ -59,7 +59,7 @@ class Run:
             self._measured,
             self.catalog,
             self.sources,
-            self.who.workspace.currency,
+            self.who.workspace,
         )
         return (
             await self._cut_in_the_engine(parts.parts[0])
