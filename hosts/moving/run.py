@@ -13,9 +13,11 @@ from hosts.moving.comparing import Difference, differences
 from hosts.moving.copying import Store, copy, count, scan_of
 from hosts.ownership import consumer_of
 from service_core.access.model import Workspace
+from service_core.changes.ports import Units
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.ranges import Span
+from service_core.workspace.identity.model import RevokedLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ async def move(config: Path, source_url: str | None, target_url: str, watching: 
         async with running([ports.workspace, source, target]):
             workspaces = await ports.workspace.workspaces()
             for workspace in workspaces:
-                await _copied(workspace, source, target, watching)
+                await _copied(workspace, source, target, ports.workspace, watching)
             now = system_clock()
             found: list[Difference] = []
             for workspace in workspaces:
@@ -75,7 +77,9 @@ async def move(config: Path, source_url: str | None, target_url: str, watching: 
     return found
 
 
-async def _copied(workspace: Workspace, source: Store, target: Store, watching: Watching) -> None:
+async def _copied(
+    workspace: Workspace, source: Store, target: Store, units: Units, watching: Watching
+) -> None:
     bounds = await source.bounds(workspace.id)
     if bounds is None:
         return
@@ -83,6 +87,10 @@ async def _copied(workspace: Workspace, source: Store, target: Store, watching: 
     total = await count(source, scan_of(workspace, whole))
     watching.copying(workspace, total, 0)
     await copy(workspace, source, target, partial(watching.copying, workspace, total))
+    async with units.look(workspace.id) as unit:
+        revoked = await unit.resources.every(RevokedLink)
+    for link in revoked:
+        await target.revoke_link(workspace.id, link.name)
 
 
 def _folder(config: Path) -> Path:

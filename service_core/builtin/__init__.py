@@ -26,6 +26,7 @@ from service_core.workspace.analyses import operations as analyses
 from service_core.workspace.analyses.resource import ANALYSIS_KIND
 from service_core.workspace.dashboards import operations as dashboards
 from service_core.workspace.dashboards.resource import DASHBOARD_KIND, LISTED_REPORT_KIND
+from service_core.workspace.identity.model import REVOKED_KIND
 from service_core.workspace.links import operations as links
 from service_core.workspace.links.domains.resource import DOMAIN_KIND
 from service_core.workspace.links.resource import link_kind
@@ -70,6 +71,7 @@ def resources() -> Iterable[Writable]:
         Writable(DASHBOARD_KIND, dashboards.OPERATIONS),
         Writable(ANALYSIS_KIND, analyses.OPERATIONS),
         Writable(SHARE_LINK_KIND, share_links.OPERATIONS),
+        Writable(REVOKED_KIND),
     )
 
 

@@ -111,6 +111,13 @@ def previous_id(event: Event) -> str | None:
     return previous if isinstance(previous, str) and previous not in {"", event.strong_id} else None
 
 
+def mailed_visitor(event: Event) -> str | None:
+    """The web visitor that a match by e-mail joins to the event's own; None for any other event."""
+    web = event.event_data.get("web_visitor_id")
+    by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
+    return web if by_mail and isinstance(web, str) else None
+
+
 def _names(facts: Iterable[Event]) -> dict[str, str]:
     """Strong id -> the one that names its person: the new id of the latest alias among them."""
     together: dict[str, set[str]] = {}
@@ -153,9 +160,8 @@ def _external(event: Event) -> list[str]:
 
 
 def _matched(event: Event, owners: Owners) -> set[str]:
-    web = event.event_data.get("web_visitor_id")
-    by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
-    return owners.everyone(web) if by_mail and isinstance(web, str) else set()
+    web = mailed_visitor(event)
+    return set() if web is None else owners.everyone(web)
 
 
 def _components(carriers: Mapping[str, set[str]]) -> list[tuple[set[str], set[str]]]:

@@ -129,7 +129,7 @@ class EventStore(Protocol):
         """What is stored of these sessions; unknown ones are left out."""
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
-        """Remove the identity link an event made; the earlier state returns (semantics 5.9)."""
+        """Remove the identity link an event made; the earlier state returns (semantics 5.9). Twice is as good as once."""
 
     async def maintain(self) -> None:
         """Compact and tidy; called now and then while the service runs."""

@@ -23,6 +23,7 @@ from service_core.changes.write import Writes
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope
+from service_core.testing.story import Story
 from service_core.workspace.links.domains.plan import claim
 from service_core.workspace.links.resource import domain_of
 from service_core.workspace.scripts.bodies import NewProposal
@@ -147,11 +148,20 @@ class House:
         await self.service.part(Writes).run(who, plan, dry_run=False)
         return f"{self.settings}/domains"
 
+    async def linked(self):
+        """The page of identity links, with an event that joins long ids."""
+        ids = {"strong_id": "long-id-" * 12, "external_ids": {"crm": "c" * 200}}
+        event = Story(self.founded.workspace.id).happens(
+            "$identify", at="2026-07-01", visitor="v" * 200, event_id=f"{new_id()}{'x' * 200}", **ids
+        )
+        await self.service.ports.events.append([event])
+        return f"{self.settings}/identity?event={event.event_id}"
+
     async def everywhere(self):
         """Every page there is to look at."""
         return [
             f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/account", f"{self.app}/lost-password",
-            f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members",
+            f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members", await self.linked(),
             f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
             f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts", f"{self.settings}/shared",
             f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",

@@ -23,11 +23,15 @@ from hosts.moving.months import months
 from hosts.ownership import consumer_of
 from plugins.events_memory.adapter import MemoryEvents
 from service_core.access.keys import found_workspace
+from service_core.access.reader import reader_of
+from service_core.changes.write import Writes
 from service_core.insight.ports import ConversionSet, EventPage, Scan
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
 from service_core.testing.generated import world
 from service_core.testing.story import Story
+from service_core.workspace.identity.model import REVOKED_KIND
+from service_core.workspace.identity.revoke import revoke
 
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 EVER = Span(datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC))
@@ -194,6 +198,27 @@ async def test_a_killed_move_is_run_again_and_says_when_it_is_done(deployment, t
         one, other = [await rows(store, workspace) for store in stores]
     assert [event.seq for event in one] == [event.seq for event in other]
     assert one == other
+
+
+async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(deployment, tmp_path):
+    config, workspace = deployment
+    story = Story(workspace.id)
+    for user in ("U1", "U2"):
+        story.happens("page_view", at="2026-07-01", visitor=f"of {user}", strong_id=user)
+    alias = story.happens(
+        "$alias", at="2026-07-02", visitor="U2", strong_id="U2", event_data={"previous_id": "U1"}
+    )
+    await fill(config, workspace, story.events)
+    ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
+    async with running([ports.workspace, ports.events]):
+        who = reader_of(workspace, system_clock(), "Ann")
+        writes = Writes(ports.workspace, [REVOKED_KIND])
+        await revoke(who, alias.event_id, writes=writes, log=ports.events, store=ports.events)
+    done = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
+    assert "is the same on both sides" in done.output
+    store = installed().open("events", "duckdb:///new.duckdb", folder=tmp_path)
+    async with running([store]):
+        assert await store.resolve(workspace.id, "U1") == "u:U1"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Identity links that people take back (semantics 5.9)."""
