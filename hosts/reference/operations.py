@@ -1,5 +1,6 @@
 """The page of endpoints, from the operations themselves."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from pydantic import BaseModel
 
 from hosts.reference.markdown import code, page, section, table
 from service_core.kernel.operations import Entry, Operation, Scope, Surface
+from service_core.kernel.params import also_named
 
 _CREDENTIALS: Final[Mapping[Entry, str]] = {
     Entry.PUBLIC: "No credential.",
@@ -54,7 +56,7 @@ def _fields(name: str, model: type[BaseModel]) -> str:
             code(key),
             "required" if key in required else _default(field),
             _kind(field, schema),
-            field.get("description", ""),
+            f"{field.get('description', '')} {also_named(model, key)}",
         )
         for key, field in schema.get("properties", {}).items()
     )
@@ -63,7 +65,7 @@ def _fields(name: str, model: type[BaseModel]) -> str:
 
 def _default(field: Mapping[str, Any]) -> str:
     value = field.get("default")
-    return "" if value is None else code(value)
+    return "" if value is None else code(value if isinstance(value, str) else json.dumps(value))
 
 
 def _kind(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -77,5 +79,6 @@ def _kind(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         return ", ".join(code(value) for value in field["enum"])
     if "const" in field:
         return code(field["const"])
-    bounds = f" {field['minimum']:g} to {field['maximum']:g}" if {"minimum", "maximum"} <= set(field) else ""
+    lowest, highest = field.get("minimum"), field.get("maximum")
+    bounds = "" if lowest is None or highest is None else f" {lowest:.12g} to {highest:.12g}"
     return f"{field.get('type', 'any')}{bounds}"

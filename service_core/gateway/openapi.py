@@ -12,7 +12,7 @@ from service_core.gateway.openapi_security import OPENED_BY, SCHEMES
 from service_core.gateway.routes import PREFIX
 from service_core.kernel.files import MEDIA_TYPES, File
 from service_core.kernel.operations import Operation, Scope, Surface
-from service_core.kernel.params import names_of
+from service_core.kernel.params import also_named
 
 VERSION: Final = "1.0.0"
 _COMPONENTS: Final = "#/components/schemas/"
@@ -132,9 +132,8 @@ def _parameters(place: str, model: type[BaseModel] | None, schema: Mapping[str, 
     described = []
     for name, raw in schema.get("properties", {}).items():
         facts = dict(raw)
-        aliases = _aliases(model, name) if model else ()
-        also = [f"Also accepted as {', '.join(f'`{alias}`' for alias in aliases)}."] if aliases else []
-        text = " ".join([*filter(None, [facts.pop("description", None)]), *also])
+        also = also_named(model, name) if model else ""
+        text = " ".join(filter(None, [facts.pop("description", None), also]))
         parameter = {
             "name": name,
             "in": place,
@@ -143,14 +142,6 @@ def _parameters(place: str, model: type[BaseModel] | None, schema: Mapping[str, 
         }
         described.append(parameter | ({"description": text} if text else {}))
     return described
-
-
-def _aliases(model: type[BaseModel], name: str) -> tuple[str, ...]:
-    for key, field in model.model_fields.items():
-        names = names_of(key, field)
-        if name in names:
-            return tuple(other for other in names if other not in (name, key))
-    return ()
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`GET /docs/search` (contract 3.16)."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from service_core.kernel.params import Answer, Clamp, QueryModel
 class DocsQuery(QueryModel):
     """Parameters of `GET /docs/search`."""
 
+    needed: ClassVar = ("q",)
     q: str = Field(default="", description="Words to look for.")
     limit: Annotated[int, Clamp(1, 20)] = 5
 

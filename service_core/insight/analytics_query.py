@@ -83,7 +83,7 @@ def _resolved(
     return Resolved(
         date_range=RangeAnswer.of(question.range),
         timezone=who.workspace.timezone,
-        interval=question.buckets.unit if question.buckets else None,
+        interval=question.buckets.unit.value if question.buckets else None,
         attribution=attribution,
         refund_basis=body.refund_basis,
         currency=who.workspace.currency,

@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 from itertools import groupby
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -59,6 +59,7 @@ class EventNames(Answer):
 class PropertiesQuery(RangeQuery):
     """Parameters of `GET /events/properties`; without a range, the last 30 days."""
 
+    needed: ClassVar = ()
     event_name: str | None = Field(default=None, description="Exact.")
     limit: Annotated[int, Clamp(1, 500)] = Field(100, description="Keys per event.")
 

@@ -62,7 +62,9 @@ class Overview(Answer):
     custom_event_counts: dict[str, int]
     time_series: list[OverviewBucket]
     complete: bool
-    aggregation_level: Unit = Field(description="The size used, never `auto`.")
+    aggregation_level: Literal["hour", "day", "week", "month"] = Field(
+        description="The size used, never `auto`."
+    )
     timezone: str
     range: RangeAnswer
 
@@ -92,7 +94,7 @@ async def get_overview(query: OverviewQuery, *, who: Caller, questions: Question
         custom_event_counts={row.labels[0]: counts(row)[0] for row in by_name.rows},
         time_series=series,
         complete=await questions.complete(who, asked, _METRICS),
-        aggregation_level=buckets.unit,
+        aggregation_level=buckets.unit.value,
         timezone=asked.zone.key,
         range=RangeAnswer.of(asked),
     )

@@ -19,7 +19,7 @@ from service_core.insight.query.requested import RefundBasis
 from service_core.insight.suggestions import Suggestion
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.params import Answer, BodyModel
-from service_core.kernel.ranges import Range, Unit
+from service_core.kernel.ranges import Range
 from service_core.kernel.series import cover
 
 
@@ -48,7 +48,7 @@ class Resolved(Answer):
 
     date_range: RangeAnswer
     timezone: str
-    interval: Unit | None
+    interval: Literal["hour", "day", "week", "month", "quarter"] | None
     attribution: Attribution | None
     refund_basis: RefundBasis
     currency: str

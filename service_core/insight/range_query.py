@@ -1,5 +1,7 @@
 """The parameters that every read over a range has."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from service_core.access.model import Caller
@@ -11,6 +13,7 @@ from service_core.kernel.ranges import Range
 class RangeQuery(QueryModel):
     """Parameters of a read over a range."""
 
+    needed: ClassVar[tuple[str, ...]] = ("start_date", "end_date")
     start_date: str | None = Field(
         default=None, description="Start, inclusive: a date or an ISO 8601 instant."
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ _DAYS: Final = 90
 class ValuesQuery(RangeQuery):
     """Parameters of `GET /dimension-values`; without a range, the last 90 days."""
 
+    needed: ClassVar = ("dimension",)
     dimension: str = Field(default="", description="Id of a dimension.")
     q: str | None = Field(default=None, description="Substring of value or label, whatever the case.")
     limit: Annotated[int, Clamp(1, 500)] = 50

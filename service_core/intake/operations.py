@@ -1,7 +1,7 @@
 """`GET /ledger`: what became of every event that was received (contract 11.5)."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from pydantic import ConfigDict, Field
@@ -22,6 +22,7 @@ LONGEST: Final = timedelta(days=31, hours=1)
 class LedgerQuery(QueryModel):
     """Parameters of `GET /ledger`."""
 
+    needed: ClassVar = ("start_date", "end_date")
     start_date: str | None = Field(default=None, description="Start by receipt, inclusive.")
     end_date: str | None = Field(
         default=None, description="End by receipt, inclusive; at most 31 days after the start."

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, TypeVar, Union, get_args, get_origin
+from typing import Any, ClassVar, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AliasChoices,
@@ -31,9 +31,25 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class QueryModel(BaseModel):
-    """Query parameters of an operation; unknown ones are ignored."""
+    """Query parameters of an operation; unknown ones are ignored.
+
+    ``needed`` are those a request has to send. The operation tells in its own words when one is not
+    there, so they have defaults; the schema calls them required all the same.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    needed: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        described = handler(schema)
+        own = handler.resolve_ref_schema(described)
+        for name in cls.needed:
+            own["properties"][name].pop("default", None)
+            own.setdefault("required", []).append(name)
+        return described
 
 
 class BodyModel(BaseModel):
@@ -152,6 +168,14 @@ def names_of(key: str, field: FieldInfo) -> tuple[str, ...]:
     alias = field.validation_alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
     return tuple(dict.fromkeys([key, *(choice for choice in choices if isinstance(choice, str))]))
+
+
+def also_named(model: type[BaseModel], name: str) -> str:
+    """What a description says of the other names of a parameter; nothing when there are none."""
+    every = (names_of(key, field) for key, field in model.model_fields.items())
+    found = next((names for names in every if name in names), ())
+    others = ", ".join(f"`{other}`" for other in found if other not in (name, found[0]))
+    return f"Also accepted as {others}." if others else ""
 
 
 _CODES: Final = {"missing": "missing_field", "extra_forbidden": "unknown_field"}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
@@ -45,6 +45,7 @@ TYPES: Final = (*_DIMENSIONS, *_RESOURCES, "metric", "user")
 class SearchQuery(QueryModel):
     """Parameters of `GET /search`."""
 
+    needed: ClassVar = ("q",)
     q: str = Field(default="", description="At least 2 characters.")
     types: str | None = Field(default=None, description="Comma list; default all types.")
     limit: Annotated[int, Clamp(1, 50)] = 20

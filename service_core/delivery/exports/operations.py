@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -112,6 +112,7 @@ class ExportPath(BaseModel):
 class LinkQuery(QueryModel):
     """What a download link carries."""
 
+    needed: ClassVar = ("expires", "sig")
     expires: str | None = Field(default=None, description="Unix time at which the link ends.")
     sig: str | None = Field(default=None, description="Signature of the link, in hex.")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from itertools import accumulate, groupby
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -34,6 +34,7 @@ class CohortQuery(RangeQuery):
     The range is that of acquisition, by default the 12 full ISO weeks before the current one.
     """
 
+    needed: ClassVar = ()
     granularity: Granularity | None = Field(default=None, description="Size of cohorts; default by range.")
     periods: Annotated[int, Clamp(0, 52)] = Field(
         12, description="Highest period; at most 31 days, 52 weeks or 24 months."

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
@@ -31,6 +31,7 @@ _DEFAULT_RANGE: Final = "last_30_days"
 class FunnelQuery(RangeQuery):
     """Parameters of `GET /funnel`; the range is that of step 1, by default the last 30 local days."""
 
+    needed: ClassVar = ("steps",)
     steps: tuple[str, ...] = Field(
         default=(),
         validate_default=True,
