@@ -34,8 +34,8 @@ EXAMPLES = [
 
 @pytest.fixture(scope="session")
 def writing_key(founded) -> str:
-    """A named key that may also write reports: pages call it `$KEY`."""
-    scopes = ("--scope", "service:read", "--scope", "service:write:reports")
+    """A named key that may also write: pages call it `$KEY`."""
+    scopes = [f"--scope=service:{name}" for name in ("read", "write:reports", "write:links")]
     made = touchpoint("key", "create", *scopes, "--json", "--config", str(founded.config))
     return json.loads(made)["key"]
 
