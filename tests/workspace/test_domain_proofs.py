@@ -207,6 +207,20 @@ async def test_a_domain_removed_during_the_look_stays_removed(shop):
     assert (await shop.claims(), shop.letterbox.told()) == ([], [])
 
 
+async def test_a_domain_proved_during_the_look_stays_proved(shop):
+    claim = await shop.lose(hours=6)
+
+    class Slow:
+        async def texts(self, name):
+            shop.publish(claim)
+            await shop.prove(claim)
+            return ()
+
+    await replace(shop.proofs, records=Slow()).look(shop.office.now)
+    assert (await shop.claims())[0].is_proved
+    assert len(shop.letterbox.told()) == 2
+
+
 async def test_a_workspace_asks_the_dns_sixty_times_in_a_quarter_of_an_hour(shop):
     class Hand:
         """Counts by the clock of the office."""

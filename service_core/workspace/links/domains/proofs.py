@@ -4,7 +4,6 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
 from service_core.access.mail import Mail, MailDown, Message
 from service_core.access.members.ports import Accounts, Members
@@ -71,7 +70,7 @@ class Proofs:
             if there is None or (there and claim.is_proved):
                 continue
             with suppress(NotFound):  # removed meanwhile
-                envelope = (await self.writes.run(who, _seen(who, claim.id, there), dry_run=False)).answer
+                envelope = (await self.writes.run(who, _seen(who, claim, there), dry_run=False)).answer
                 if envelope.applied and not there:
                     told.append(DomainClaim.model_validate(envelope.data))
         return told
@@ -96,12 +95,12 @@ class Proofs:
             raise refused
 
 
-def _seen(who: Caller, claim_id: UUID, there: bool) -> Plan:
-    """The plan of what a look has found."""
+def _seen(who: Caller, claim: DomainClaim, there: bool) -> Plan:
+    """The plan of what a look has found; of a claim that was changed meanwhile it knows nothing."""
 
     async def plan(unit: Transaction) -> Change:
-        found = await live(unit.resources, DomainClaim, claim_id)
-        if not found.is_verified:
+        found = await live(unit.resources, DomainClaim, claim.id)
+        if found != claim:
             return Change(Action.UPDATE, found, found)
         if there:
             return Change(Action.UPDATE, found, found.proved(who.now))
