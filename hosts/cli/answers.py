@@ -42,7 +42,8 @@ def show(client: Client, now: datetime, console: Console) -> None:
         ),
         "",
         chart(
-            "Page views per hour",
+            "Page views",
+            "hour",
             [datetime.fromisoformat(point["timestamp"]) for point in series],
             [point["pageviews"] for point in series],
             zone,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +77,12 @@ def add(
 @app.command("list")
 def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List what a workspace has connected."""
-    for connection in asyncio.run(_listed(config, workspace)):
+    connections = asyncio.run(_listed(config, workspace))
+    if not connections:
+        complaints().print(
+            "Nothing is connected. `touchpoint connection add PROVIDER` notes what is.", markup=False
+        )
+    for connection in connections:
         _print(connection)
 
 

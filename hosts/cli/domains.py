@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,10 @@ def verify(host: Host, workspace: WorkspaceId = None, config: ConfigFile = DEFAU
 @app.command("list")
 def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the domains of a workspace."""
-    for found in _within(config, workspace, _every):
+    domains = _within(config, workspace, _every)
+    if not domains:
+        complaints().print("No domains. `touchpoint domain add HOST` adds one.", markup=False)
+    for found in domains:
         _tell(found)
 
 

@@ -31,15 +31,16 @@ def bars(values: Sequence[float]) -> list[str]:
 
 
 def chart(
-    title: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo, width: int
+    title: str, size: str, starts: Sequence[datetime], values: Sequence[float], zone: ZoneInfo, width: int
 ) -> RenderableType:
-    """A column chart over time with its highest column and its first and last bucket.
+    """A column chart over time with its highest value and its first and last bucket.
 
     Args:
         title: what is drawn.
+        size: of a bucket, such as ``hour``.
         starts: UTC start of each bucket.
-        values: one value per bucket; when there are too many to draw, neighbours are added up, so
-            they must be additive.
+        values: one value per bucket; when there are too many to draw, a column is the highest of its
+            neighbours, since not everything adds up.
         zone: zone the labels are written in.
         width: columns of the terminal.
     """
@@ -47,15 +48,22 @@ def chart(
         return Text(f"{title}: no buckets in the range", style="dim")
     room = max(1, min(_WIDTH, width))
     together = -(-len(values) // room)
-    columns = [sum(values[at : at + together]) for at in range(0, len(values), together)]
+    columns = [max(values[at : at + together]) for at in range(0, len(values), together)]
     wide = [value for value in columns for _ in range(max(1, min(4, room // len(columns))))]
-    first, last = (f"{start.astimezone(zone):%b %d %H:%M}" for start in (starts[0], starts[-1]))
-    label = f"{title}, {together} together" if together > 1 else title
+    first, last = (when(start, size, zone, "%b %d") for start in (starts[0], starts[-1]))
+    label = f"{title} per {size}"
+    if together > 1:
+        label += f", the highest of every {together}"
     return Group(
-        Text(f"{label} (highest {number(max(columns))})", style="bold"),
+        Text(f"{label} (at most {number(max(columns))})", style="bold"),
         *(Text(line, style="cyan") for line in bars(wide)),
         Text(first + last.rjust(max(len(wide) - len(first), len(last) + 2)), style="dim"),
     )
+
+
+def when(start: datetime, size: str, zone: ZoneInfo, day: str = "%Y-%m-%d") -> str:
+    """The start of a bucket by the clock of a zone: a day, and the time where buckets are shorter than one."""
+    return f"{start.astimezone(zone):{f'{day} %H:%M' if size == 'hour' else day}}"
 
 
 def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) -> Table:

@@ -22,7 +22,7 @@ def _settings() -> None:
 
 
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """List installed adapters and metrics.
+    """List installed adapters, metrics and attribution models.
 
     With a settings file also the adapters that deployment uses.
     """
@@ -41,10 +41,12 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print()
     console.print(_table(("metric", "unit", "name"), metrics))
     console.print()
+    console.print(_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values())))
+    console.print()
     if settings is not None:
         console.print(_table(("setting", "adapter"), _adapters(settings)))
         console.print()
-    console.print(f"Plugins: {', '.join(registry.plugins)}", markup=False)
+    console.print(_table(("plugins",), [(", ".join(registry.plugins),)]))
 
 
 @config.command()
@@ -72,10 +74,20 @@ def check(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print(_table(("setting", "adapter"), _adapters(settings)))
     console.print()
     console.print(
-        f"API      {settings.http.api} on {settings.http.server}, {len(registry.operations)} operations"
+        _table(
+            ("host", "address"),
+            (
+                (
+                    "API",
+                    f"{settings.http.api} on {settings.http.server}, {len(registry.operations)} operations",
+                ),
+                ("ingest", settings.http.ingest),
+            ),
+        ),
+        "",
+        _table(("plugins",), [(", ".join(registry.plugins),)]),
+        "",
     )
-    console.print(f"Ingest   {settings.http.ingest}")
-    console.print(f"Plugins  {', '.join(registry.plugins)}", markup=False)
     for caution in cautions(settings):
         console.print(f"Caution  {caution}", style="yellow", soft_wrap=True, markup=False)
     console.print(f"{config} is good.", style="green", soft_wrap=True, markup=False)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,12 @@ def add(
 def listing(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List the people of a workspace."""
     console = output()
-    for account, member in asyncio.run(_listed(config, workspace)):
+    people = asyncio.run(_listed(config, workspace))
+    if not people:
+        complaints().print(
+            "Nobody yet. `touchpoint member add EMAIL --role owner` adds the first owner.", markup=False
+        )
+    for account, member in people:
         console.print(f"{member.role.value:<7} {account.email}", soft_wrap=True, markup=False)
 
 

@@ -85,33 +85,35 @@ def _show(answer: Mapping[str, Any]) -> None:
     console.print(
         f"{span['from'][:16]} to {span['to'][:16]} UTC, days of {span['timezone']}", style="dim", markup=False
     )
-    zone = ZoneInfo(span["timezone"])
-    if resolved["interval"]:
-        _draw(answer, zone, console.width)
-    console.print(_table(answer, zone))
+    zone, size = ZoneInfo(span["timezone"]), resolved["interval"]
+    if size:
+        _draw(answer, size, zone, console.width)
+    console.print(_table(answer, size, zone))
     for item in answer["meta"]["unavailable"]:
         console.print(f"{item['metric']} is unavailable: {item['reason']}", style="yellow", markup=False)
     for near in answer["meta"]["did_you_mean"]:
         console.print(f"Did you mean {near['dimension']}={near['suggestion']}?", style="yellow", markup=False)
 
 
-def _draw(answer: Mapping[str, Any], zone: ZoneInfo, width: int) -> None:
-    """A chart of the first metric, when time is its only split."""
+def _draw(answer: Mapping[str, Any], size: str, zone: ZoneInfo, width: int) -> None:
+    """A chart of the first metric, when time is its only split and it is known."""
     from hosts.cli.drawing import chart
 
-    metrics = [column["id"] for column in answer["columns"] if column["kind"] == "metric"]
-    if any(column["kind"] == "dimension" for column in answer["columns"]):
-        return
+    drawn = next(column["id"] for column in answer["columns"] if column["kind"] == "metric")
     rows = answer["rows"]
+    is_split = any(column["kind"] == "dimension" for column in answer["columns"])
+    if is_split or (rows and all(row[drawn] is None for row in rows)):
+        return
     starts = [datetime.fromisoformat(row["bucket"]) for row in rows]
-    output().print(chart(metrics[0], starts, [row[metrics[0]] or 0 for row in rows], zone, width), "")
+    output().print(chart(drawn, size, starts, [row[drawn] or 0 for row in rows], zone, width), "")
 
 
-def _table(answer: Mapping[str, Any], zone: ZoneInfo) -> "Table":
+def _table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Table":
     from rich.table import Table
 
     columns: Sequence[Mapping[str, Any]] = answer["columns"]
-    table = Table(box=None, padding=(0, 1), show_footer=True)
+    is_split = columns[0]["kind"] != "metric"
+    table = Table(box=None, padding=(0, 1), show_footer=is_split)
     for place, column in enumerate(columns):
         numeric = column["kind"] == "metric"
         total = _cell(answer["totals"].get(column["id"])) if numeric else "total" if place == 0 else ""
@@ -121,16 +123,19 @@ def _table(answer: Mapping[str, Any], zone: ZoneInfo) -> "Table":
     for row in answer["rows"]:
         table.add_row(
             *(
-                _when(row[column["id"]], zone) if column["kind"] == "bucket" else _cell(row[column["id"]])
+                _when(row[column["id"]], size, zone)
+                if column["kind"] == "bucket"
+                else _cell(row[column["id"]])
                 for column in columns
             )
         )
     return table
 
 
-def _when(bucket: str, zone: ZoneInfo) -> str:
-    """The start of a bucket by the clock of the workspace, as the chart above says it."""
-    return f"{datetime.fromisoformat(bucket).astimezone(zone):%Y-%m-%d %H:%M}"
+def _when(bucket: str, size: str | None, zone: ZoneInfo) -> str:
+    from hosts.cli.drawing import when
+
+    return when(datetime.fromisoformat(bucket), size or "", zone)
 
 
 def _cell(value: Any) -> Any:

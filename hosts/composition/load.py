@@ -83,7 +83,8 @@ def _read(file: Path) -> Mapping[str, Any]:
         return tomllib.loads(file.read_text())
     except FileNotFoundError:
         raise StartupError(
-            f"There is no settings file {file}. Make one with `touchpoint init DIR`."
+            f"There is no settings file {file}. Name one with --config or TOUCHPOINT_CONFIG, or make one with "
+            "`touchpoint init DIR`."
         ) from None
     except IsADirectoryError:
         raise StartupError(

@@ -1,9 +1,13 @@
 """What the terminal shows gives way to its width; numbers do not."""
 
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 import pytest
 from rich.console import Console
 
-from hosts.cli.drawing import ranking
+from hosts.cli.drawing import chart, ranking
+from hosts.cli.query import _table
 
 LONG = "/presentations/logstash-puppetconf-2012/and/more/of/it/"
 
@@ -26,3 +30,40 @@ def test_a_ranking_of_nothing_says_so():
     with console.capture() as shown:
         console.print(ranking("Pages", [], console.width))
     assert "nothing" in shown.get()
+
+
+def drawn(*values, size="hour", width=60):
+    console = Console(width=width)
+    starts = [datetime(2026, 7, 1, tzinfo=UTC) + timedelta(hours=place) for place in range(len(values))]
+    with console.capture() as shown:
+        console.print(chart("visitors", size, starts, values, ZoneInfo("UTC"), console.width))
+    return shown.get().splitlines()
+
+
+def test_a_chart_wider_than_the_terminal_draws_the_highest_of_neighbours_for_not_everything_adds_up():
+    lines = drawn(*[1, 2, 5] * 40, width=60)
+    assert lines[0] == "visitors per hour, the highest of every 2 (at most 5)"
+    assert max(map(len, lines)) == 60
+
+
+def test_a_chart_of_days_says_days_and_one_of_hours_the_time():
+    assert drawn(3, 4, size="day")[-1].split() == ["Jul", "01", "Jul", "01"]
+    assert drawn(3, 4)[-1].split() == ["Jul", "01", "00:00", "Jul", "01", "01:00"]
+
+
+def answer(*columns, rows, totals):
+    return {"columns": [{"id": id_, "kind": kind} for id_, kind in columns], "rows": rows, "totals": totals}
+
+
+def test_a_total_stands_below_rows_and_not_below_itself():
+    console = Console(width=60)
+    one = answer(("visitors", "metric"), rows=[{"visitors": 3}], totals={"visitors": 3})
+    two = answer(
+        ("os", "dimension"),
+        ("visitors", "metric"),
+        rows=[{"os": "iOS", "visitors": 3}],
+        totals={"visitors": 3},
+    )
+    with console.capture() as shown:
+        console.print(_table(one, None, ZoneInfo("UTC")), _table(two, None, ZoneInfo("UTC")))
+    assert shown.get().split() == ["visitors", "3", "os", "visitors", "iOS", "3", "total", "3"]

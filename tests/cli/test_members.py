@@ -24,3 +24,9 @@ def test_the_last_owner_stays_owner(touchpoint, deployment):
 def test_what_is_no_address_is_refused_in_a_sentence(touchpoint, deployment):
     refused = touchpoint("member", "add", "not an address", "--config", deployment["config"], code=1)
     assert "email must be an e-mail address" in refused.output
+
+
+def test_a_list_of_nothing_says_so_and_how_to_go_on_without_a_line_of_output(touchpoint, deployment):
+    for command in ("member", "connection", "domain"):
+        listed = touchpoint(command, "list", "--config", deployment["config"])
+        assert (listed.stdout, f"touchpoint {command} add" in listed.stderr) == ("", True)
