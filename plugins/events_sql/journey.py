@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
+from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import NEAR, THEIRS, keep_near, of
@@ -66,6 +67,7 @@ def journey(plan: JourneyPlan, reader: Reader) -> Journey:
         return Journey((), ())
     number, rows, where = own
     reader.keep(STAYS.name, _stays(plan.most, rows, where))
+    keep_deeds(plan.scan, frozenset(), reader)
     reader.keep(REACHED.name, _conversions(plan, number))
     return Journey(tuple(_sessions(plan.scan, number, reader)), tuple(_converted(plan, reader)))
 
@@ -109,7 +111,7 @@ def _paid(told: tuple[Any, ...] | None) -> tuple[int, bool]:
 
 def _money(scan: Scan, number: int) -> sa.Select[Any]:
     """Charges by session: how much, and whether some is foreign."""
-    rows = MoneyRows(scan, scan.span, frozenset())
+    rows = MoneyRows(scan, scan.span, frozenset(), few=True)
     rows.of_few(THEIRS)
     c = rows.table.c
     mine = person_no(rows, rows.table) == number
@@ -122,7 +124,7 @@ def _money(scan: Scan, number: int) -> sa.Select[Any]:
 
 
 def _conversions(plan: JourneyPlan, number: int) -> sa.Select[Any]:
-    table = conversions(plan.scan, plan.scan.span, frozenset())
+    table = conversions(plan.scan, plan.scan.span, frozenset(), few=True)
     joined, person = person_of(table, THEIRS.name, workspace=plan.scan.workspace_id)
     c = table.c
     columns = {"unit": c.seq, "seq": c.seq, "person_no": person, "timestamp": c.timestamp}

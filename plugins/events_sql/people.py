@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs
@@ -59,8 +60,10 @@ def gather(plan: PeoplePage, reader: Reader) -> None:
 def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
     reader.keep("shown", built(_page, plan))
-    keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
+    if plan.person is None:
+        keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
     keep_near(plan.scan.workspace_id, reader)
+    keep_deeds(plan.scan, _used(plan.scan), reader)
     found = {name: reader.rows(built(part, plan.scan)) for name, part in _PARTS.items()}
     told = {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
     order = reader.rows(sa.select(SHOWN.c.person_no).order_by(SHOWN.c.place))
@@ -225,14 +228,18 @@ def _latest(scan: Scan) -> sa.Select[Any]:
 
 
 def _converted(scan: Scan) -> sa.Select[Any]:
-    used = frozenset(part for p in scan.filters for part in p.column.split("|"))
-    source, number, where = _of_page(scan, conversions(scan, scan.span, used))
+    source, number, where = _of_page(scan, conversions(scan, scan.span, _used(scan), few=True))
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
+
+
+def _used(scan: Scan) -> frozenset[str]:
+    """Columns of an event that the filters of a scan look at."""
+    return frozenset(part for p in scan.filters for part in p.column.split("|"))
 
 
 def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
-    rows = MoneyRows(scan, scan.span, frozenset())
+    rows = MoneyRows(scan, scan.span, frozenset(), few=shown)
     if shown:
         rows.of_few(THEIRS)
     number = person_no(rows, rows.table)
@@ -240,7 +247,7 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
     source = rows.source
     if scan.filters:
-        picked = _picked(scan)
+        picked = _picked(scan, few=shown)
         same = sa.and_(picked.c.seq == rows.table.c.seq, picked.c.timestamp == rows.table.c.timestamp)
         source = source.join(picked, same)
     if shown:
@@ -251,9 +258,11 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 
 
-def _picked(scan: Scan) -> sa.Subquery:
+def _picked(scan: Scan, *, few: bool) -> sa.Subquery:
     """Where the events stand that the scan sees."""
     rows = EventRows(scan, scan.span)
+    if few:
+        rows.of_few(THEIRS)
     met = [rows.met(predicate) for predicate in scan.filters]
     columns = (EVENTS.c.seq, EVENTS.c.timestamp)
     return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()

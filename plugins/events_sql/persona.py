@@ -1,5 +1,6 @@
 """One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
 
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs
+from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, keep_visitors
 from plugins.events_sql.log import NEWEST, ROW
 from plugins.events_sql.relations import EventRows, all_time, between
 from plugins.events_sql.rows import aware, event, loads
@@ -29,10 +30,11 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
 
     A weak id that only ever stood beside others leads to the person it was linked to last.
     """
-    if known := reader.rows(_known_by(workspace_id, "u:" + any_id)):
-        return _name(workspace_id, known[0][0], reader)
+    known = _known_by(workspace_id, "u:" + any_id, reader)
+    if known is not None:
+        return _name(workspace_id, known, reader)
     for column in ("visitor_id", "anonymous_id"):
-        reader.keep(THEIRS.name, _who_had(workspace_id, column, any_id))
+        keep_visitors(workspace_id, _who_had(workspace_id, column, any_id), reader)
         rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
         rows.of_few(THEIRS)
         latest = (rows.at.desc(), EVENTS.c.seq.desc())
@@ -59,18 +61,24 @@ def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     )
 
 
-def _known_by(workspace_id: UUID, strong_id: str) -> sa.Select[Any]:
+def _known_by(workspace_id: UUID, strong_id: str, reader: Reader) -> int | None:
     """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
-    own, part = IDS.alias("own"), PERSONS.alias("part")
-    source = own.outerjoin(part, sa.and_(part.c.no == own.c.no, part.c.workspace_id == own.c.workspace_id))
-    persons = sa.select(PERSONS.c.person_no).where(PERSONS.c.workspace_id == workspace_id)
-    named = (own.c.workspace_id == workspace_id, own.c.id == strong_id)
-    lived = sa.select(EVENTS.c.strong_no).where(
-        EVENTS.c.workspace_id == workspace_id, EVENTS.c.strong_no.in_(sa.select(own.c.no).where(*named))
-    )
-    is_one = sa.or_(part.c.no.is_not(None), own.c.no.in_(persons), own.c.no.in_(lived))
-    number = sa.func.coalesce(part.c.person_no, own.c.no)
-    return sa.select(number).select_from(source).where(*named, is_one)
+    part = PERSONS.alias("part")
+    source = IDS.outerjoin(part, sa.and_(part.c.no == IDS.c.no, part.c.workspace_id == IDS.c.workspace_id))
+    named = (IDS.c.workspace_id == workspace_id, IDS.c.id == strong_id)
+    for own, person in reader.rows(sa.select(IDS.c.no, part.c.person_no).select_from(source).where(*named)):
+        if person is not None:
+            return int(person)
+        if any(reader.rows(found) for found in _lived(workspace_id, own)):
+            return int(own)
+    return None
+
+
+def _lived(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
+    """Where a strong id is found that is a person; events are looked through for want of anything else."""
+    for column in (PERSONS.c.person_no, OWNERS.c.strong_no, EVENTS.c.strong_no):
+        own = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, Number()))
+        yield sa.select(column).where(*own).limit(1)
 
 
 def _who_had(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:

@@ -14,10 +14,18 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
 from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.kin import DEEDS
 from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
-from plugins.events_sql.stitching import among_few, person_names, person_no, person_of, persons_first_seen
+from plugins.events_sql.stitching import (
+    among_few,
+    person_names,
+    person_no,
+    person_of,
+    persons_first_seen,
+    visits_of,
+)
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
 from service_core.plugin import CHARGE, REPEAT, TRACKED, TRACKED_SOURCES, Predicate, Relation, Scan, Span
 
@@ -106,7 +114,7 @@ class Rows:
     def of_few(self, few: sa.TableClause) -> None:
         """Look at some visitors only, and at nobody else's owners."""
         self.few = few.name
-        self.where.append(among_few(few.name, self.table.c.visitor_no))
+        self.where.append(among_few(visits_of(few.name), self.table.c.session_no))
 
     def is_new(self, visitor_no: Expression) -> Expression:
         """Whether the visitor's first event ever lies in the range."""
@@ -188,8 +196,8 @@ class SessionRows(Rows):
 class MoneyRows(Rows):
     """MONEY."""
 
-    def __init__(self, scan: Scan, span: Span, used: frozenset[str]) -> None:
-        self.table = _ledger(scan, span, whole="first_order" in used)
+    def __init__(self, scan: Scan, span: Span, used: frozenset[str], *, few: bool = False) -> None:
+        self.table = _ledger(scan, span, whole="first_order" in used, few=few)
         self.at = self.table.c.booked
         super().__init__(scan)
         self.where += between(self.at, span)
@@ -246,26 +254,38 @@ _NEEDED: Final = (
 
 
 @lru_cache(_COMBINATIONS)
-def _columns(used: frozenset[str]) -> tuple[str, ...]:
+def needed(used: frozenset[str]) -> tuple[str, ...]:
     """The columns of an event a part needs: some always, the others when a plan asks for them."""
     asked = {"event_data" if name.startswith(DATA) else name for name in used}
     return tuple(c.name for c in EVENTS.columns if c.name in _NEEDED or c.name in asked)
 
 
-def conversions(scan: Scan, span: Span, used: frozenset[str]) -> sa.FromClause:
-    """Events that convert, one per name and order within 7 days; repeats are sought that far back."""
-    looked = Span(max(span.start, _DAWN + REPEAT) - REPEAT, span.end)
-    shape = (scan.conversions.any_revenue, *_columns(used))
-    return source(_conversions, *shape).under("conversions", **told(scan, looked))
+def conversions(scan: Scan, span: Span, used: frozenset[str], *, few: bool = False) -> sa.FromClause:
+    """Events that convert, one per name and order within 7 days; repeats are sought that far back.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: instants they lie in.
+        used: columns a plan asks for.
+        few: look at `kin.DEEDS` alone.
+    """
+    shape = (scan.conversions.any_revenue, few, *needed(used))
+    return source(_conversions, *shape).under("conversions", **told(scan, with_repeats(span)))
 
 
-def _conversions(any_revenue: bool, *names: str) -> sa.Select[Any]:
-    columns = [EVENTS.c[name] for name in names]
-    repeat = not_a_repeat(EVENTS.c, standard_name(EVENTS.c.event_name))
+def with_repeats(span: Span) -> Span:
+    """A span and the time before it in which a conversion makes another a repeat."""
+    return Span(max(span.start, _DAWN + REPEAT) - REPEAT, span.end)
+
+
+def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
+    c = _looked_through(few).c
+    columns = [c[name] for name in names]
+    repeat = not_a_repeat(c, standard_name(c.event_name))
     found = (
         sa.select(*columns, repeat.label("counts"))
-        .where(EVENTS.c.workspace_id == WORKSPACE, EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END)
-        .where(converts(EVENTS.c, any_revenue=any_revenue))
+        .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
+        .where(converts(c, any_revenue=any_revenue))
         .subquery()
     )
     return sa.select(*(found.c[name] for name in names)).where(found.c.counts)
@@ -280,18 +300,23 @@ _DAWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DUSK: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-def _ledger(scan: Scan, span: Span, *, whole: bool) -> sa.FromClause:
+def _ledger(scan: Scan, span: Span, *, whole: bool, few: bool) -> sa.FromClause:
     """Charges, one per order, and refunds, each with the instant it is booked on."""
     looked = Span(span.start - REPEAT, span.end)
-    return source(_booked, scan.order_refunds, whole).under("ledger", **told(scan, looked))
+    return source(_booked, scan.order_refunds, whole, few).under("ledger", **told(scan, looked))
 
 
-def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
-    kind = charge_or_refund(EVENTS.c)
+def _looked_through(few: bool) -> Any:
+    return DEEDS if few else EVENTS
+
+
+def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
+    c = _looked_through(few).c
+    kind = charge_or_refund(c)
     moved = (
-        sa.select(*(EVENTS.c[name] for name in _columns(frozenset())), kind.label("kind"))
-        .where(EVENTS.c.workspace_id == WORKSPACE, EVENTS.c.revenue.is_not(None))
-        .where(*_looked_at(order_refunds=order_refunds, whole=whole))
+        sa.select(*(c[name] for name in needed(frozenset())), kind.label("kind"))
+        .where(c.workspace_id == WORKSPACE, c.revenue.is_not(None))
+        .where(*_looked_at(c, order_refunds=order_refunds, whole=whole))
         .subquery()
     )
     counted = (
@@ -308,7 +333,7 @@ def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
     booked = sa.func.coalesce(order_at, counted.c.timestamp) if order_refunds else counted.c.timestamp
     listed = sa.select(counted, booked.label("booked")).subquery()
     facts = sa.select(
-        *(listed.c[name] for name in _columns(frozenset()) if name != "source"),
+        *(listed.c[name] for name in needed(frozenset()) if name != "source"),
         listed.c.kind,
         listed.c.booked,
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
@@ -320,9 +345,9 @@ def _booked(order_refunds: bool, whole: bool) -> sa.Select[Any]:
     return _with_first_orders(facts.subquery("ledger")) if whole else facts
 
 
-def _looked_at(*, order_refunds: bool, whole: bool) -> list[Expression]:
+def _looked_at(columns: Any, *, order_refunds: bool, whole: bool) -> list[Expression]:
     """How far a ledger looks: a week back for repeats, everywhere for first orders and booked refunds."""
-    since, until = EVENTS.c.timestamp >= START, EVENTS.c.timestamp < END
+    since, until = columns.timestamp >= START, columns.timestamp < END
     if whole:
         return []
     return [since] if order_refunds else [since, until]
