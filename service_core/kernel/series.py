@@ -4,6 +4,7 @@ A series follows the wall clock: its buckets are local hours, days, weeks from M
 quarters, each known by the UTC instant of its local start.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import count, pairwise
@@ -59,6 +60,14 @@ def elapsed(buckets: Buckets, now: datetime) -> Buckets:
     if len(begun) == len(buckets.starts):
         return buckets
     return Buckets(buckets.unit, begun, buckets.starts[len(begun)])
+
+
+def reaching(buckets: Buckets, first: datetime, last: datetime) -> Buckets:
+    """The buckets that reach into ``first`` to ``last``; where none does, the one that lies nearest."""
+    starts = buckets.starts
+    begin = min(max(bisect_right(starts, first) - 1, 0), len(starts) - 1)
+    stop = max(bisect_right(starts, last), begin + 1)
+    return Buckets(buckets.unit, starts[begin:stop], (*starts, buckets.end)[stop])
 
 
 def partial(buckets: Buckets, asked: Range) -> list[bool]:

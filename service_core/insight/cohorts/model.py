@@ -7,6 +7,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from service_core.insight.cohorts.ports import CohortCell, CohortTable
+from service_core.intake.event_time import EARLIEST
 from service_core.kernel.ranges import Buckets, Range, Span, Unit, whole_days
 from service_core.kernel.series import cover
 from service_core.kernel.wall_clock import local_date
@@ -52,8 +53,13 @@ class Periods:
 
     @classmethod
     def of(cls, asked: Range, unit: Unit, most: int, *, with_running: bool) -> "Periods":
-        """The periods of a question; ``most`` is kept within what the size allows."""
-        acquisition = cover(asked.span, unit, asked.zone)
+        """The periods of a question; ``most`` is kept within what the size allows.
+
+        Nobody comes before the first instant an event can have, or after now.
+        """
+        first = max(asked.span.start, min(EARLIEST, asked.span.end - timedelta.resolution))
+        last = max(first, min(asked.now, asked.span.end - timedelta.resolution))
+        acquisition = cover(Span(first, last + timedelta.resolution), unit, asked.zone)
         begun = Span(acquisition.starts[0], max(asked.now, acquisition.starts[0]) + timedelta.resolution)
         activity = cover(begun, unit, asked.zone)
         return cls(acquisition, activity, min(most, MOST_PERIODS[unit]), asked.zone, asked.now, with_running)

@@ -13,6 +13,8 @@ from service_core.insight.query.formula import atoms, foreign, leaf_of
 from service_core.insight.query.question import Question
 from service_core.insight.query.sources import Source
 from service_core.insight.scans import conversion_set, scan_of
+from service_core.intake.event_time import EARLIEST
+from service_core.kernel.series import reaching
 
 
 @dataclass(slots=True)
@@ -108,14 +110,14 @@ def _place_conditions(part: Part, conditions: Mapping[Relation, tuple[Predicate,
 
 
 def plan_of(part: Part, question: Question, catalog: Catalog, who: Caller) -> Aggregate:
-    """The part as a plan for its source, without order and limit."""
+    """The part as a plan for its source, without order and limit, and without buckets no event can be in."""
     relations = {leaf.of for leaf in part.sent.values()}
     columns = [catalog.dimensions[question.dimensions[position]].columns for position in part.present]
     return Aggregate(
         scan=_scan(part, question, who),
         measures=tuple(dict.fromkeys(part.sent.values())),
         dimensions=tuple({str(relation): named[relation] for relation in relations} for named in columns),
-        buckets=question.buckets,
+        buckets=question.buckets and reaching(question.buckets, EARLIEST, who.now),
         credit=question.usual_credit if part.by_default else question.credit,
     )
 

@@ -127,6 +127,17 @@ async def test_activity_is_read_up_to_now_only_where_later_periods_count(who, qu
     assert len(table.plan.activity.starts) == 4
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "cohorts"),
+    [("1900-01-01", "2199-12-31", 80), ("1900-01-01", "1901-12-31", 1), ("2150-01-01", "2199-12-31", 1)],
+)
+async def test_only_cohorts_that_can_have_persons_reach_the_store(who, queue, start, end, cohorts):
+    table = Table()
+    answer = await retention(who, queue, table, start_date=start, end_date=end, granularity="month")
+    assert (len(table.plan.acquisition.starts), answer.rows) == (cohorts, [])
+    assert answer.range.from_.year == int(start[:4])
+
+
 async def test_the_first_touch_and_the_event_reach_the_store(who, queue):
     table = Table()
     await retention(who, queue, table, utm_source="google", country="DE", event_name="page_view")

@@ -113,6 +113,18 @@ async def test_empty_buckets_are_zero_and_ratios_of_nothing_are_null(shop):
     ]
 
 
+async def test_a_series_over_centuries_is_zero_where_no_event_can_be(shop):
+    plan = {"metrics": ["pageviews"], "interval": "month", "compare": "previous_period", "limit": 3,
+            "date_range": {"from": "1900-01-01", "to": "2199-12-31"},
+            "order_by": [{"field": "bucket", "direction": "desc"}]}  # fmt: skip
+    answer = await shop.query(plan)
+    assert [row["pageviews"] for row in answer["rows"]] == [4, 0, 0]
+    assert (answer["totals"]["pageviews"], answer["comparison"]["totals"]["pageviews"]) == (4, 0)
+    by_source = await shop.query(plan | {"dimensions": ["utm_source"]})
+    assert {wire(row["bucket"]) for row in by_source["rows"]} == {"2026-07-01T04:00:00.000Z"}
+    assert len(by_source["comparison"]["rows"]) == 3
+
+
 async def test_a_comparison_has_the_keys_of_the_page_and_its_own_buckets(shop):
     plan = {"metrics": ["visitors"], "dimensions": ["utm_source"], "compare": "previous_period",
             "date_range": {"from": "2026-07-02", "to": "2026-07-02"}}  # fmt: skip
