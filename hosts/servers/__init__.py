@@ -6,7 +6,10 @@ GRACE_SECONDS: Final = 30
 """How long what has begun may take after the signal to stop: longer than the longest read."""
 
 IDLE_SECONDS: Final = 10
-"""How long a connection may be silent between requests; on hypercorn and granian also how long a header may take."""
+"""How long a connection may be silent between requests, and how long a header may take."""
+
+LINGER_SECONDS: Final = 1.0
+"""How long, after the signal to stop, a connection without a request may still send one: it may be on its way."""
 
 BACKLOG: Final = 2048
 """Connections the kernel keeps waiting."""

@@ -1,4 +1,8 @@
-"""granian: a server in Rust for busy hosts that stand without a proxy. Its embedded form runs in this loop."""
+"""granian: a server in Rust for busy hosts that stand without a proxy. Its embedded form runs in this loop.
+
+Told to stop, it closes every connection without a request. So the kernel keeps those that have sent nothing
+yet, and they wait for the next process.
+"""
 
 import asyncio
 import socket
@@ -23,7 +27,7 @@ class _Embedded(Server):
     def __init__(self, app: App, listener: socket.socket) -> None:
         super().__init__(
             app,
-            interface=Interfaces.ASGI,
+            interface=Interfaces.ASGINL,
             websockets=False,
             backlog=BACKLOG,
             backpressure=_CONNECTIONS,
@@ -39,11 +43,13 @@ class _Embedded(Server):
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain."""
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, IDLE_SECONDS)
     server = _Embedded(app, listener)
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(shutdown.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    cast(Any, server).signal_handler_interrupt()
+    cast(Any, server).stop()
     async with asyncio.timeout(GRACE_SECONDS):
         await serving

@@ -1,28 +1,73 @@
-"""hypercorn: the default; HTTP/1.1 and HTTP/2."""
+"""hypercorn: the default; HTTP/1.1 and HTTP/2.
+
+Told to stop, hypercorn's own loop closes every connection without a request, also one it has taken in
+that moment and whose request is on its way. So connections are taken here, and it serves each of them.
+"""
 
 import asyncio
 import logging
 import socket
 from typing import Any, Final, cast
 
-from hypercorn.asyncio import serve as hypercorn_serve
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.config import Config
 
-from hosts.guard import App
-from hosts.servers import GRACE_SECONDS, IDLE_SECONDS
+from hosts.guard import App, Message, Receive, Scope, Send
+from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS, LINGER_SECONDS
 
 _REQUESTS_PER_CONNECTION: Final = 1_000_000
+_TAKING_SECONDS: Final = 0.05
+"""How long the event loop may need for what the kernel has just given it."""
 _log: Final = logging.getLogger("touchpoint.server")
 
 
 async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> None:
     """Serve until ``shutdown`` is set, then drain."""
+    config, context, loop = _config(), WorkerContext(None), asyncio.get_running_loop()
+    wrapped = ASGIWrapper(cast(Any, _parting(app, shutdown)))
+    connections: set[asyncio.Task[Any]] = set()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+        await TCPServer(wrapped, loop, config, context, {}, reader, writer)
+
+    server = await asyncio.start_server(take, sock=listener, backlog=BACKLOG)
+    await shutdown.wait()
+    server.close()
+    await asyncio.sleep(_TAKING_SECONDS)
+    await _ended(connections, LINGER_SECONDS)
+    await context.terminated.set()
+    await _ended(connections, GRACE_SECONDS)
+
+
+def _config() -> Config:
     config = Config()
-    config.bind = [f"fd://{listener.detach()}"]
-    config.graceful_timeout = config.shutdown_timeout = GRACE_SECONDS
     config.keep_alive_timeout = IDLE_SECONDS
     config.keep_alive_max_requests = _REQUESTS_PER_CONNECTION
     config.include_server_header = False
     config.errorlog = _log
     config.loglevel = "WARNING"
-    await hypercorn_serve(cast(Any, app), config, shutdown_trigger=shutdown.wait, mode="asgi")
+    return config
+
+
+def _parting(app: App, shutdown: asyncio.Event) -> App:
+    """``app``; what it answers after ``shutdown`` ends the connection, so nobody asks again on it."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        async def parting(message: Message) -> None:
+            if shutdown.is_set() and message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            await send(message)
+
+        await app(scope, receive, parting if scope.get("http_version", "2").startswith("1") else send)
+
+    return application
+
+
+async def _ended(connections: set[asyncio.Task[Any]], seconds: float) -> None:
+    if connections:
+        await asyncio.wait(tuple(connections), timeout=seconds)

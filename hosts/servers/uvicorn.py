@@ -3,14 +3,69 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hosts.guard import App
-from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS
+from hosts.servers import BACKLOG, GRACE_SECONDS, IDLE_SECONDS, LINGER_SECONDS
+
+
+class _Connection(HttpToolsProtocol):
+    """Lets a client go whose header takes too long, and answers one whose request was on its way at the end."""
+
+    def __init__(self, ended: asyncio.Event, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.scope = cast(Any, {})
+        self._ended = ended
+        self._late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its parent
+        super().connection_made(transport)
+        self._late = self.loop.call_later(IDLE_SECONDS, self._let_go)
+        if self._ended.is_set():
+            self.shutdown()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        asked: Mapping[str, Any] = self.scope
+        if "method" in asked:  # the header is there as a whole
+            self._in_time()
+        elif self._late is None:
+            self._late = self.loop.call_later(IDLE_SECONDS, self._let_go)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if self._ended.is_set():
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection, unless a request comes that is answered first."""
+        if self._asks_nothing():
+            self.loop.call_later(LINGER_SECONDS, super().shutdown)
+        else:
+            super().shutdown()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+
+    def _asks_nothing(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _in_time(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _let_go(self) -> None:
+        self._late = None
+        if self._asks_nothing():
+            self.transport.close()
 
 
 class _Embedded(uvicorn.Server):
@@ -25,7 +80,8 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
     config = uvicorn.Config(
         cast(Any, app),
         loop="none",
-        http="httptools",
+        lifespan="off",
+        http=cast(Any, partial(_Connection, shutdown)),
         log_config=None,
         log_level=logging.WARNING,
         access_log=False,

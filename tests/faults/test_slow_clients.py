@@ -10,6 +10,7 @@ import pytest
 from service_core.testing.client import Connection
 from tests.faults.conftest import FULL
 
+ANOTHER = b"GET /nothing HTTP/1.1\r\nHost: test\r\n\r\n"
 HALF_A_HEADER = b"POST /track HTTP/1.1\r\nHost: test\r\nX-API-Key: "
 HALF_A_BODY = b"POST /track HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n" + b'{"event":'
 LONGEST_SECONDS = 30
@@ -82,17 +83,20 @@ async def test_hundreds_of_slow_clients_slow_nobody_down(deployment, server):
 async def waits_ten_seconds(deployment, server):
     async with deployment.ingest(server=server) as child:
         started = time.monotonic()
-        slow = [await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY)]
+        slow = [
+            await begun(child.address, sent) for sent in (HALF_A_HEADER, HALF_A_BODY, ANOTHER + HALF_A_HEADER)
+        ]
         async with asyncio.timeout(LONGEST_SECONDS):
-            header, body = await asyncio.gather(*(let_go(reader) for reader, _ in slow))
+            header, body, second = await asyncio.gather(*(let_go(reader) for reader, _ in slow))
         assert time.monotonic() - started > 9
         assert b"200" not in header
+        assert second.count(b"HTTP/1.1 404") == second.count(b"HTTP/1.1") == 1
         assert body.startswith(b"HTTP/1.1 408")
         await gone(slow)
 
 
 @pytest.mark.faults
 async def test_who_does_not_go_on_is_let_go_after_ten_seconds(deployment):
-    servers = ("hypercorn", "granian")  # side by side: both wait
+    servers = ("hypercorn", "uvicorn", "granian")  # side by side: all of them wait
     await asyncio.gather(*(waits_ten_seconds(deployment, server) for server in servers))
     assert await deployment.kept() == []
