@@ -1,10 +1,7 @@
 """The one import for plugin authors. What stands here is stable; everything else may move.
 
-A plugin is a module that implements hooks and is named by an entry point of the group
-``touchpoint``::
-
-    [project.entry - points.touchpoint]
-    geo_example = "geo_example"
+A plugin is a module that implements hooks and is named by an entry point of the group ``touchpoint``,
+such as ``geo_example = "geo_example"``.
 
 Life of a plugin: the entry point is imported (keep that cheap) -> its hooks are asked once ->
 the registry is frozen -> a URL of the settings picks an adapter -> ``open`` builds it ->
@@ -20,7 +17,11 @@ from service_core.access.members.model import Link as Link
 from service_core.access.members.model import Member as Member
 from service_core.access.members.model import Purpose as Purpose
 from service_core.access.members.model import Session as Session
+from service_core.access.members.ports import Accounts as Accounts
+from service_core.access.members.ports import Invitations as Invitations
+from service_core.access.members.ports import Members as Members
 from service_core.access.members.ports import Passwords as Passwords
+from service_core.access.members.ports import Sessions as Sessions
 from service_core.access.model import Caller as Caller
 from service_core.access.model import Credential as Credential
 from service_core.access.model import CredentialKind as CredentialKind
@@ -32,6 +33,9 @@ from service_core.access.oauth.model import Client as Client
 from service_core.access.oauth.model import Issued as Issued
 from service_core.access.oauth.model import Ticket as Ticket
 from service_core.access.oauth.model import TicketKind as TicketKind
+from service_core.access.oauth.ports import Clients as Clients
+from service_core.access.oauth.ports import Grants as Grants
+from service_core.access.oauth.ports import Tickets as Tickets
 from service_core.access.passkeys.model import CHALLENGE_LIFETIME as CHALLENGE_LIFETIME
 from service_core.access.passkeys.model import Asserted as Asserted
 from service_core.access.passkeys.model import Attested as Attested
@@ -39,15 +43,19 @@ from service_core.access.passkeys.model import Challenge as Challenge
 from service_core.access.passkeys.model import NewKey as NewKey
 from service_core.access.passkeys.model import Passkey as Passkey
 from service_core.access.passkeys.model import RelyingParty as RelyingParty
+from service_core.access.passkeys.ports import Challenges as Challenges
 from service_core.access.passkeys.ports import NotProved as NotProved
+from service_core.access.passkeys.ports import Passkeys as Passkeys
 from service_core.access.passkeys.ports import WebAuthn as WebAuthn
 from service_core.access.ports import Allowance as Allowance
 from service_core.access.ports import Directory as Directory
 from service_core.access.ports import LimiterDown as LimiterDown
 from service_core.access.ports import RateLimiter as RateLimiter
+from service_core.access.ports import WorkspaceSettings as WorkspaceSettings
 from service_core.access.requests.model import REQUEST_LIFETIME as REQUEST_LIFETIME
 from service_core.access.requests.model import KeyRequest as KeyRequest
 from service_core.access.requests.model import RequestStatus as RequestStatus
+from service_core.access.requests.ports import KeyRequests as KeyRequests
 from service_core.access.roles import Role as Role
 from service_core.access.rules import OwnChannel as OwnChannel
 from service_core.access.rules import Rules as Rules
@@ -64,6 +72,7 @@ from service_core.access.signup.ports import By as By
 from service_core.access.signup.ports import Checkout as Checkout
 from service_core.access.signup.ports import Founding as Founding
 from service_core.access.signup.ports import Secrets as Secrets
+from service_core.access.signup.ports import Signups as Signups
 from service_core.access.windows import FixedWindows as FixedWindows
 from service_core.changes.entry import AuditEntry as AuditEntry
 from service_core.changes.entry import AuditQuestion as AuditQuestion
@@ -147,6 +156,8 @@ from service_core.insight.funnels.ports import FunnelPlan as FunnelPlan
 from service_core.insight.funnels.ports import Funnels as Funnels
 from service_core.insight.funnels.ports import FunnelStep as FunnelStep
 from service_core.insight.funnels.ports import FunnelTable as FunnelTable
+from service_core.insight.lookups.ports import TagClicks as TagClicks
+from service_core.insight.lookups.ports import VisitClaims as VisitClaims
 from service_core.insight.measures import NOT_SET as NOT_SET
 from service_core.insight.measures import DailyMean as DailyMean
 from service_core.insight.measures import Difference as Difference
@@ -174,6 +185,7 @@ from service_core.insight.people.ports import MOST_OF_A_PERSON as MOST_OF_A_PERS
 from service_core.insight.people.ports import Converted as Converted
 from service_core.insight.people.ports import Journey as Journey
 from service_core.insight.people.ports import JourneyPlan as JourneyPlan
+from service_core.insight.people.ports import Journeys as Journeys
 from service_core.insight.people.ports import People as People
 from service_core.insight.people.ports import PeoplePage as PeoplePage
 from service_core.insight.people.ports import Person as Person
@@ -234,6 +246,7 @@ from service_core.intake.ports import IngestQueue as IngestQueue
 from service_core.intake.ports import LinkTags as LinkTags
 from service_core.intake.ports import Offer as Offer
 from service_core.intake.ports import Place as Place
+from service_core.intake.ports import Quarantine as Quarantine
 from service_core.intake.ports import QueueFailed as QueueFailed
 from service_core.intake.ports import QueueState as QueueState
 from service_core.intake.ports import SessionKey as SessionKey

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import Any, Final, Self, TypeVar
 from hosts.composition.access import access_parts
 from hosts.composition.binding import bind, kinds_of
 from hosts.composition.codec import CODEC
+from hosts.composition.container import PORTS
 from hosts.composition.ports import Ports, running
 from hosts.composition.sharing import sharing_parts
 from service_core import builtin
@@ -40,6 +42,7 @@ from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.kernel.clock import Clock, system_clock
+from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 from service_core.workspace.cards import CardRuns
 from service_core.workspace.deadline import Alarm
@@ -56,7 +59,24 @@ def installed() -> Registry:
     Raises:
         StartupError: a plugin that cannot be used; the message says which and what to do.
     """
-    return load([("builtin", builtin)])
+    return served(load([("builtin", builtin)]))
+
+
+def served(registry: Registry) -> Registry:
+    """The registry, once every adapter in it is for a port there is.
+
+    Raises:
+        StartupError: one is not; the message says which and what to do.
+    """
+    for (port, scheme), adapter in registry.adapters.items():
+        if port not in PORTS:
+            near = get_close_matches(port, PORTS, n=1)
+            advice = f"Did you mean {near[0]!r}? " if near else ""
+            raise StartupError(
+                f"{adapter.open.__module__} brings {scheme}:// for the port {port!r}, which does not exist. "
+                f"{advice}Ports: {', '.join(PORTS)}."
+            )
+    return registry
 
 
 class Service:

@@ -1,7 +1,7 @@
 """The container: one provider per port, each built once, when it is first asked for.
 
-A new port is one provider and one line of `PORTS`, or one base of the database it belongs to; a property of
-`Ports` where a host asks for it by name.
+A new port is one provider, one line of `SETTINGS` and one of `PORTS`, or one base of the database it belongs to;
+a property of `Ports` where a host asks for it by name.
 """
 
 from collections.abc import Mapping
@@ -105,6 +105,25 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "checkout": (Checkout,),
 }
 """Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "workspace": "storage.workspace",
+    "limits": "limits.store",
+    "queue": "ingest.queue",
+    "edge": "links.edge",
+    "dns": "links.dns",
+    "events": "storage.events",
+    "jobs": "exports.jobs",
+    "sink": "exports.sink",
+    "geo": "geo.database",
+    "devices": "devices.parser",
+    "domains": "domains.suffixes",
+    "passwords": "accounts.passwords",
+    "passkeys": "accounts.passkeys",
+    "mail": "mail.outbox",
+    "checkout": "signup.checkout",
+}
+"""Port -> the setting whose URL names its adapter, for whoever reads of it; the container says it in code."""
 
 
 def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args, get_origin
 from uuid import UUID
 
+from hosts.composition.container import PORTS, SETTINGS
 from hosts.reference.markdown import code, page, section, table
 from hosts.reference.operations import operations_page
 from service_core.access.plans import PLANS
@@ -166,13 +167,17 @@ def _settings() -> str:
 
 def _adapters(registry: Registry) -> str:
     sections = []
-    for port in sorted({port for port, _ in registry.adapters}):
+    for port in sorted(PORTS):
         chosen = [adapter for (p, _), adapter in sorted(registry.adapters.items()) if p == port]
         rows = ((code(f"{a.scheme}://"), a.summary, ", ".join(_options(a.settings))) for a in chosen)
-        sections.append(section(f"`{port}`", table(("scheme", "adapter", "options of the URL"), rows)))
-    return page(
-        "Adapters", "A setting names an adapter by URL; the rest of the URL is its settings.", *sections
+        kept = ", ".join(code(protocol.__name__) for protocol in PORTS[port])
+        about = f"Setting {code(SETTINGS[port])}; an adapter is {kept}."
+        sections.append(section(f"`{port}`", about, table(("scheme", "adapter", "options of the URL"), rows)))
+    intro = (
+        "A setting names an adapter by URL; the rest of the URL is its settings. What an adapter has to be are "
+        "protocols of `service_core.plugin`, where the promise of each method stands."
     )
+    return page("Adapters", intro, *sections)
 
 
 def _options(model: Any) -> Iterable[str]:

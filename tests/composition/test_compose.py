@@ -9,6 +9,7 @@ from typing import Annotated, Protocol
 import pytest
 
 from hosts.composition.compose import compose
+from hosts.composition.container import SETTINGS as NAMED
 from hosts.composition.ports import Ports, running
 from service_core import builtin
 from service_core.access.model import Caller
@@ -224,3 +225,11 @@ def test_an_unknown_scheme_stops_the_start(world):
     )
     with pytest.raises(StartupError, match=r"No adapter for 'limits' serves redis://\. Installed: fake://"):
         compose(settings, Path("data"), registry=world.registry())
+
+
+@pytest.mark.parametrize("port", NAMED)
+def test_the_setting_that_is_told_of_a_port_names_its_adapter(port, tmp_path):
+    section, name = NAMED[port].split(".")
+    settings = Settings.model_validate({section: {name: "nowhere://"}})
+    with pytest.raises(StartupError, match=f"No adapter for '{port}' serves nowhere://"):
+        Ports(settings, tmp_path, load([], discover=False), clock=lambda: NOW)._adapter(port)

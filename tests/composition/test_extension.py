@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from hosts.composition.compose import served
 from service_core.extension import Adapter, AdapterSettings, hook, load
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import operation
@@ -143,3 +144,11 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     said = refusal(load)
     assert "'broken'" in said
     assert "no_such_module_here" in said
+
+
+def test_an_adapter_for_a_port_that_is_not_there_stops_the_start():
+    said = refusal(served, registry(adapter(port="sinks")))
+    assert (
+        f"{__name__} brings own:// for the port 'sinks', which does not exist. Did you mean 'sink'?" in said
+    )
+    assert served(registry(adapter(port="sink"))).adapters.keys() == {("sink", "own")}

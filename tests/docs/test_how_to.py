@@ -1,13 +1,24 @@
 """The pages that say how something is added: their files are written down and their tests run."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "docs" / "contributors"
+from hosts.composition.compose import compose
+from service_core import builtin
+from service_core.access.keys import found_workspace
+from service_core.extension import load
+from service_core.gateway.exchange import Request
+from service_core.kernel.clock import system_clock
+from service_core.kernel.settings import Settings
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = DOCS / "contributors"
 FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
 
@@ -35,3 +46,19 @@ def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
         capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+async def test_the_endpoint_of_the_page_on_plugins_answers(tmp_path):
+    text = (DOCS / "integrators" / "write-a-plugin.md").read_text()
+    [example] = re.findall(
+        r"^```python\n(from service_core.plugin import Answer.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
+    plugin = ModuleType("greetings")
+    exec(example, plugin.__dict__)
+    registry = load([("builtin", builtin), ("greetings", plugin)])
+    settings = Settings.model_validate({"storage": {"events": "memory://"}})
+    async with compose(settings, tmp_path, registry=registry) as service:
+        founded = await found_workspace(service.ports.workspace, system_clock(), name="Shop")
+        sent = {"authorization": f"Bearer {founded.agent_key.secret}"}
+        answer = await service.dispatch(Request("GET", "/v1/greeting", "", sent))
+    assert json.loads(answer.body) == {"workspace": "Shop"}
