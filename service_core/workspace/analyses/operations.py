@@ -1,12 +1,10 @@
 """`/analyses` (contract 5.7)."""
 
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller, Via
-from service_core.changes.actor import Actor
+from service_core.access.model import Caller
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import ListQuery, page_of
 from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
@@ -14,7 +12,6 @@ from service_core.changes.plan import deletion, live
 from service_core.changes.write import Writes
 from service_core.insight.attribution.model import Models
 from service_core.insight.query.questions import Questions
-from service_core.insight.query_plan import StoredPlan
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.analyses.bodies import CreateAnalysis, UpdateAnalysis
@@ -22,23 +19,11 @@ from service_core.workspace.analyses.model import Analysis
 from service_core.workspace.analyses.plan import create, update
 from service_core.workspace.analyses.resource import shown
 from service_core.workspace.reports.definition import Definitions
-from service_core.workspace.reports.model import SavedRange
 
 
-class AnalysisAnswer(Answer):
+class AnalysisAnswer(Analysis):
     """An analysis."""
 
-    id: UUID
-    workspace_id: UUID
-    title: str
-    body_md: str
-    plans: list[StoredPlan]
-    report_ids: list[UUID]
-    date_range: SavedRange | None
-    created_via: Via
-    created_at: datetime
-    updated_at: datetime
-    created_by: Actor
     deleted_at: None = Field(description="Null: a deleted analysis is not found.")
 
 

@@ -1,19 +1,16 @@
 """`/dashboards` (contract 5.5)."""
 
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller, Via
-from service_core.changes.actor import Actor
+from service_core.access.model import Caller
 from service_core.changes.envelope import Envelope
 from service_core.changes.listing import ListQuery, page_of
 from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
 from service_core.changes.plan import deletion, live
 from service_core.changes.write import Writes
 from service_core.insight.catalog import Catalog
-from service_core.insight.query.requested import FilterBody
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.cards import CardRuns
@@ -23,12 +20,12 @@ from service_core.workspace.dashboards.bodies import (
     RunDashboard,
     UpdateDashboard,
 )
-from service_core.workspace.dashboards.model import Dashboard, Layout, Size
+from service_core.workspace.dashboards.model import Dashboard, Size
 from service_core.workspace.dashboards.plan import create, reorder, update
 from service_core.workspace.dashboards.resource import reports_of, shown
 from service_core.workspace.dashboards.run import DashboardRun, run_dashboard
 from service_core.workspace.reports.answers import ReportSummary
-from service_core.workspace.reports.model import Reports, SavedRange
+from service_core.workspace.reports.model import Reports
 
 
 class ResolvedCard(Answer):
@@ -39,20 +36,10 @@ class ResolvedCard(Answer):
     report: ReportSummary | None = Field(description="Null when the report was deleted.")
 
 
-class DashboardAnswer(Answer):
+class DashboardAnswer(Dashboard):
     """A dashboard."""
 
-    id: UUID
-    workspace_id: UUID
-    name: str
-    layout: Layout
-    date_range: SavedRange
-    filters: list[FilterBody]
     cards: list[ResolvedCard]
-    created_via: Via
-    created_at: datetime
-    updated_at: datetime
-    created_by: Actor
     deleted_at: None = Field(description="Null: a deleted dashboard is not found.")
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
+from pydantic import Field
+
 from service_core.changes.resource import Resource
 from service_core.kernel.errors import Conflict, Refusal
 from service_core.workspace.links.tagging import tagged
@@ -43,7 +45,7 @@ class Link(Resource):
 
     domain_id: UUID | None
     destination_url: str
-    tracking_identifier: str
+    tracking_identifier: str = Field(description="The `lyr` value; it never changes.")
     slug: str | None
     target: Target
     ios_url: str | None

@@ -1,13 +1,11 @@
 """`/links` (contract 5.2)."""
 
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from service_core.access.model import Caller, Via
-from service_core.changes.actor import Actor
+from service_core.access.model import Caller
 from service_core.changes.envelope import Envelope
 from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
 from service_core.changes.plan import deletion
@@ -17,42 +15,23 @@ from service_core.kernel.params import Answer
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.bodies import CreateLink, UpdateLink
 from service_core.workspace.links.domains.resource import hosts_of
-from service_core.workspace.links.model import Link, Target
+from service_core.workspace.links.model import Link
 from service_core.workspace.links.plan import create, update
 from service_core.workspace.links.ports import Clicks
 from service_core.workspace.links.resource import NEVER_CLICKED, domain_of, host_under, shown
 
 
-class LinkAnswer(Answer):
+class LinkAnswer(Link):
     """A trackable link."""
 
-    id: UUID
-    workspace_id: UUID
-    domain_id: UUID | None
-    name: str
     kind: Literal["redirect", "direct"]
     url: str | None = Field(description="What to publish; null when the domain is not set up any more.")
-    destination_url: str
-    tracking_identifier: str = Field(description="The `lyr` value; it never changes.")
-    slug: str | None
-    target: Target
-    ios_url: str | None
-    android_url: str | None
-    utm_source: str | None
-    utm_medium: str | None
-    utm_campaign: str | None
-    utm_term: str | None
-    utm_content: str | None
     clicks: int | None = Field(
         description="Clicks of people; null for a direct link, which nobody sees clicked."
     )
     unique_clicks: int | None = Field(
         description="The first of each visitor and hour; null for a direct link."
     )
-    created_at: datetime
-    updated_at: datetime
-    created_via: Via
-    created_by: Actor
 
 
 class LinkList(Answer):

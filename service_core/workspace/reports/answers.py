@@ -6,41 +6,18 @@ from uuid import UUID
 
 from pydantic import Field
 
-from service_core.access.model import Via
-from service_core.changes.actor import Actor
 from service_core.insight.breakdowns import Breakdown, CountRow, CountryRow, PlaceRow
-from service_core.insight.funnels.operations import Funnel, Unit
-from service_core.insight.funnels.ports import FunnelOrder
+from service_core.insight.funnels.operations import Funnel
 from service_core.insight.metric_values import MetricValue
 from service_core.insight.query_answer import QueryAnswer
-from service_core.insight.query_plan import StoredPlan
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.params import Answer
-from service_core.workspace.reports.model import Chart, Grouping, Report, ReportKind, ReportSource, SavedRange
+from service_core.workspace.reports.model import Report, ReportKind, ReportSource
 
 
-class ReportAnswer(Answer):
+class ReportAnswer(Report):
     """A saved report."""
 
-    id: UUID
-    workspace_id: UUID
-    name: str
-    description: str | None
-    kind: ReportKind
-    source: ReportSource
-    metric_id: str | None
-    chart: Chart | None
-    dimension: Grouping | None
-    plan: StoredPlan | None
-    steps: list[str] | None
-    window_days: int | None
-    order: FunnelOrder | None
-    unit: Unit | None
-    default_range: SavedRange
-    created_via: Via
-    created_at: datetime
-    updated_at: datetime
-    created_by: Actor
     deleted_at: None = Field(description="Null: a deleted report is not found.")
 
 

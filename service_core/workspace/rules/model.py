@@ -24,11 +24,7 @@ class RuleCondition(BodyModel):
 
 
 class Rule(Resource):
-    """A rule: what triggers it, where it sends, as which event, with which money.
-
-    Attributes:
-        static_value: major units of ``currency``, with no more decimals than it has.
-    """
+    """A conversion rule: what triggers it, where it sends, as which event, with which money."""
 
     resource_type: ClassVar[str] = "conversion_rule"
 
@@ -41,7 +37,9 @@ class Rule(Resource):
     custom_event_name: str | None
     value_type: ValueType
     value_path: str | None
-    static_value: float | None
+    static_value: float | None = Field(
+        description="Major units of `currency`, with no more decimals than it has."
+    )
     currency_path: str | None
     currency: str | None
     conditions: tuple[RuleCondition, ...]

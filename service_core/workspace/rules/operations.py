@@ -1,12 +1,10 @@
 """`/rules` (contract 5.1)."""
 
-from datetime import datetime
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from service_core.access.model import Caller, Via
-from service_core.changes.actor import Actor
+from service_core.access.model import Caller
 from service_core.changes.envelope import Envelope
 from service_core.changes.operations import DryRunBody, DryRunQuery, dry_run_of
 from service_core.changes.plan import deletion
@@ -15,45 +13,16 @@ from service_core.insight.connections.ports import Connections
 from service_core.kernel.operations import Budget, Reply, Scope, operation
 from service_core.kernel.params import Answer
 from service_core.workspace.rules.bodies import CreateRule, UpdateRule
-from service_core.workspace.rules.model import Rule, RuleCondition, ValueType
+from service_core.workspace.rules.model import Rule
 from service_core.workspace.rules.plan import create, update
 from service_core.workspace.rules.platforms import Platforms
 from service_core.workspace.rules.targets import Targets
 
 
-class RuleAnswer(Answer):
-    """A conversion rule."""
-
-    id: UUID
-    workspace_id: UUID
-    name: str
-    trigger_event: str
-    trigger_event_source: str
-    platform: str
-    ad_account_id: str
-    asset_id: str
-    platform_event: str
-    custom_event_name: str | None
-    value_type: ValueType
-    value_path: str | None
-    static_value: float | None
-    currency_path: str | None
-    currency: str | None
-    conditions: list[RuleCondition]
-    dedup_window_hours: int
-    test_mode: bool
-    test_event_code: str | None
-    active: bool
-    created_via: Via
-    created_at: datetime
-    updated_at: datetime
-    created_by: Actor
-
-
 class RuleList(Answer):
     """Every rule, newest first."""
 
-    rules: list[RuleAnswer]
+    rules: list[Rule]
 
 
 class RulePath(BaseModel):
@@ -66,8 +35,7 @@ class RulePath(BaseModel):
 async def list_rules(*, who: Caller, writes: Writes) -> RuleList:
     """Every conversion rule, newest first."""
     async with writes.units.look(who.workspace.id) as unit:
-        rules = await unit.resources.every(Rule)
-    return RuleList(rules=[RuleAnswer.model_validate(rule.state) for rule in rules])
+        return RuleList(rules=await unit.resources.every(Rule))
 
 
 @operation(
