@@ -1,8 +1,10 @@
 """F24: a database of an earlier version, with data in it, is upgraded under kills: forward only, nothing lost."""
 
-import subprocess
-import sys
+import asyncio
+import multiprocessing
+import os
 from contextlib import asynccontextmanager, contextmanager
+from itertools import count
 from signal import SIGKILL
 from uuid import UUID
 
@@ -21,24 +23,9 @@ from service_core.testing.intake import NOON
 from tests.faults.conftest import FULL
 
 *RELEASED, NEWEST = sorted(script.name[:4] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
-KILLED = """
-import asyncio, os, signal, sys
-from itertools import count
-from pathlib import Path
-from sqlalchemy import Engine, event
-from service_core.extension import load
-
-url, folder, last = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-statements = count(1)
-
-@event.listens_for(Engine, "before_cursor_execute")
-def die(*_):
-    if next(statements) == last:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-asyncio.run(load().open("workspace", url, folder=folder).start())
-os._exit(0)
-"""
+NURSERY = multiprocessing.get_context("forkserver")
+"""Where processes come from that are killed: they need not load everything first, each again."""
+NURSERY.set_forkserver_preload([__name__])
 
 
 @contextmanager
@@ -125,9 +112,25 @@ def url(request):
     return "sqlite:///workspace.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
+def upgrading(last, url, folder):
+    """Upgrade in a process of its own, which ends, as by a kill, at its ``last`` statement."""
+    statements = count(1)
+
+    @sa.event.listens_for(sa.Engine, "before_cursor_execute")
+    def die(*_):
+        if next(statements) == last:
+            os.kill(os.getpid(), SIGKILL)
+
+    asyncio.run(load().open("workspace", url, folder=folder).start())
+    os._exit(0)
+
+
 def upgraded_until(last, url, folder):
-    """Start a process that ends, as by a kill, at its ``last`` statement; its exit code."""
-    return subprocess.run([sys.executable, "-c", KILLED, url, str(folder), str(last)], check=False).returncode
+    """The exit code of such a process."""
+    process = NURSERY.Process(target=upgrading, args=(last, url, folder))
+    process.start()
+    process.join()
+    return process.exitcode
 
 
 @pytest.mark.faults
