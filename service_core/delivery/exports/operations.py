@@ -51,8 +51,8 @@ class ExportParams(Answer):
     filters: dict[str, Any]
 
 
-class ExportQueued(Answer):
-    """A job that waits for a worker."""
+class _Export(Answer):
+    """What every answer says of a job."""
 
     id: UUID
     status: Status
@@ -61,6 +61,11 @@ class ExportQueued(Answer):
     created_at: datetime
     expires_at: datetime
     params: ExportParams
+
+
+class ExportQueued(_Export):
+    """A job that waits for a worker."""
+
     poll_url: str
 
 
@@ -72,16 +77,9 @@ class Download(Answer):
     expires_in: int
 
 
-class ExportJob(Answer):
+class ExportJob(_Export):
     """An export job."""
 
-    id: UUID
-    status: Status
-    type: Subject
-    format: Format
-    created_at: datetime
-    expires_at: datetime
-    params: ExportParams
     row_count: int | None
     truncated: bool
     error: str | None

@@ -1,0 +1,30 @@
+"""Names a command offers without loading the service: they are those the service knows."""
+
+from typing import get_args
+
+import pytest
+
+from hosts.cli import connections, keys, members, serving
+from hosts.roles.model import Role as ProcessRole
+from service_core.access.model import CredentialKind
+from service_core.access.roles import Role
+from service_core.insight.connections.model import ConnectionStatus, ProviderKind
+from service_core.kernel.settings import Server
+
+
+@pytest.mark.parametrize(
+    ("offered", "known"),
+    [
+        (members.RoleName, Role),
+        (serving.RoleName, ProcessRole),
+        (serving.ServerName, get_args(Server)),
+        (connections.KindName, ProviderKind),
+        (connections.StatusName, ConnectionStatus),
+    ],
+)
+def test_a_command_offers_every_name_the_service_knows(offered, known):
+    assert [*offered] == [*known]
+
+
+def test_only_kinds_of_keys_are_replaced():
+    assert {*keys.Replaced} <= {*CredentialKind}
