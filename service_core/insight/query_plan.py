@@ -34,7 +34,9 @@ class PlanBody(MetricsBody):
     """What both forms of a plan say."""
 
     dimensions: list[str] = Field(default=[], description="Up to 3.")
-    interval: str | None = Field(default=None, description="Bucket size: `auto`, `hour` … `quarter`.")
+    interval: str | None = Field(
+        default=None, description=f"Bucket size: `auto`, {', '.join(f'`{size}`' for size in SIZES)}."
+    )
     order_by: list[OrderBody] = Field(
         default=[], description="Up to 4; default the first metric, descending."
     )

@@ -9,7 +9,7 @@ from pydantic import Field
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.instants import parse
 from service_core.kernel.params import Answer, BodyModel
-from service_core.kernel.presets import ALL_TIME, NAMES, preset_days
+from service_core.kernel.presets import ALL_TIME, NAMES, PRESETS, preset_days
 from service_core.kernel.ranges import Range, Span, whole_days
 from service_core.kernel.wall_clock import local_date
 
@@ -22,7 +22,9 @@ class DateRange(BodyModel):
 
     from_: str | None = Field(default=None, alias="from", description="Date or instant, inclusive.")
     to: str | None = Field(default=None, description="Date or instant, inclusive.")
-    preset: str | None = Field(default=None, description="`last_7_days`, `this_month`, `mtd`, `all_time`…")
+    preset: str | None = Field(
+        default=None, description=", ".join(f"`{name}`" for name in (*PRESETS, ALL_TIME))
+    )
 
     @property
     def is_all_time(self) -> bool:

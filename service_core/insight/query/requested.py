@@ -12,7 +12,7 @@ from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import AskedAttribution, Attribution, Models
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.filtering import MOST_FILTERS, operand, operation_of
-from service_core.insight.measures import Leaf, Relation
+from service_core.insight.measures import Leaf, Op, Relation
 from service_core.insight.ports import Credit
 from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.question import Filter
@@ -31,8 +31,12 @@ class FilterBody(BodyModel):
     """A condition on a dimension (contract 2.10)."""
 
     dimension: str
-    op: str = Field(default="eq", description="`eq`, `neq`, `in`, `contains`, `between`, `is_set`…")
-    value: Any = None
+    op: str = Field(default="eq", description=", ".join(f"`{op}`" for op in Op))
+    value: Any = Field(
+        default=None,
+        description="1 to 100 values for `in` and `not_in`, two for `between`, none for `is_set` and `is_not_set`, "
+        "else a string or number.",
+    )
 
 
 class MetricsBody(BodyModel):
