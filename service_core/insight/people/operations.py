@@ -98,6 +98,7 @@ class Users(Answer):
     has_more: bool
     limit: int
     offset: int
+    currency: str
     range: RangeAnswer
     complete: bool
 
@@ -144,6 +145,7 @@ async def list_users(query: UsersQuery, *, who: Caller, people: People, queue: I
         has_more=query.offset + len(found) < total,
         limit=query.limit,
         offset=query.offset,
+        currency=currency,
         range=RangeAnswer.of(asked),
         complete=await is_complete(queue, asked),
     )

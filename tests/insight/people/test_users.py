@@ -131,6 +131,10 @@ class TestThePage:
         assert [page.has_more for page in pages] == [True, True, False]
         assert {page.total_count for page in pages} == {7}
 
+    async def test_the_answer_tells_its_currency_without_rows_too(self, users):
+        found = await users()
+        assert (found.users, found.currency) == ([], "USD")
+
     async def test_both_dates_are_needed(self, users):
         with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
             await users(start_date="")
