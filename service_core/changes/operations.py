@@ -17,17 +17,19 @@ from service_core.kernel.operations import ANY_SCOPE, Budget, Reply, operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal
 from service_core.kernel.params import Answer, BodyModel, Clamp, QueryModel
 
+DryRun = Annotated[bool | None, Field(description="Show the change and make none.")]
+
 
 class DryRunBody(BodyModel):
     """Whether only to show what would change."""
 
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
+    dry_run: DryRun = None
 
 
 class DryRunQuery(QueryModel):
     """The same for requests that send no body."""
 
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
+    dry_run: DryRun = None
 
 
 def dry_run_of(query: DryRunQuery, body: DryRunBody) -> bool | None:

@@ -4,11 +4,14 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
+from pydantic import AwareDatetime, Field
+
 from service_core.access.model import Caller
 from service_core.changes.resource import Resource
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import BadRequest, Conflict, Unprocessable
 from service_core.kernel.instants import wire
+from service_core.kernel.params import BodyModel
 
 
 @contextmanager
@@ -60,6 +63,14 @@ def check_text(field: str, text: str | None, longest: int, *, shortest: int = 1)
         raise Unprocessable(
             f"{field.rpartition('.')[2]} has {shortest} to {longest} characters", "invalid_field", field=field
         )
+
+
+class GuardedBody(BodyModel):
+    """A change that is refused where somebody else made one meanwhile."""
+
+    expected_updated_at: AwareDatetime | None = Field(
+        None, description="`updated_at` as last read; another one is refused."
+    )
 
 
 def check_current(record: Resource, expected: datetime | None) -> None:

@@ -5,8 +5,10 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, field_validator
 
+from service_core.changes.operations import DryRunBody
 from service_core.insight.query_plan import StoredPlan
 from service_core.kernel.params import BodyModel
+from service_core.workspace.refusals import GuardedBody
 from service_core.workspace.reports.bodies import refuse_request_fields
 from service_core.workspace.reports.model import SavedRange
 
@@ -38,25 +40,20 @@ class NewAnalysis(AnalysisFields):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateAnalysis(BodyModel):
+class CreateAnalysis(DryRunBody):
     """Body of `POST /analyses`."""
 
     analysis: NewAnalysis
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
-class AnalysisPatch(AnalysisFields):
+class AnalysisPatch(AnalysisFields, GuardedBody):
     """Fields to change; null clears an optional one."""
 
     title: str | None = None
     body_md: str | None = None
-    expected_updated_at: AwareDatetime | None = Field(
-        None, description="`updated_at` as last read; another one is refused."
-    )
 
 
-class UpdateAnalysis(BodyModel):
+class UpdateAnalysis(DryRunBody):
     """Body of `PATCH /analyses/{analysisId}`."""
 
     analysis: AnalysisPatch
-    dry_run: bool | None = Field(None, description="Show the change and make none.")

@@ -5,10 +5,12 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
+from service_core.changes.operations import DryRunBody
 from service_core.insight.query.requested import FilterBody
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.params import BodyModel, Clamp
 from service_core.workspace.dashboards.model import LAYOUT_VERSION, Size
+from service_core.workspace.refusals import GuardedBody
 from service_core.workspace.reports.model import SavedRange
 
 
@@ -41,37 +43,28 @@ class NewDashboard(DashboardFields):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateDashboard(BodyModel):
+class CreateDashboard(DryRunBody):
     """Body of `POST /dashboards`."""
 
     dashboard: NewDashboard
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
-class DashboardPatch(DashboardFields):
+class DashboardPatch(DashboardFields, GuardedBody):
     """Fields to change; null brings the default back."""
 
     name: str | None = None
-    expected_updated_at: AwareDatetime | None = Field(
-        None, description="`updated_at` as last read; another one is refused."
-    )
 
 
-class UpdateDashboard(BodyModel):
+class UpdateDashboard(DryRunBody):
     """Body of `PATCH /dashboards/{dashboardId}`."""
 
     dashboard: DashboardPatch
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
-class ReorderDashboard(BodyModel):
+class ReorderDashboard(GuardedBody, DryRunBody):
     """Body of `POST /dashboards/{dashboardId}/reorder`."""
 
     report_ids: list[UUID] = Field(description="The reports of every card, in their new order.")
-    expected_updated_at: AwareDatetime | None = Field(
-        None, description="`updated_at` as last read; another one is refused."
-    )
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
 class Overrides(BodyModel):

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from service_core.changes.operations import DryRunBody
 from service_core.kernel.params import BodyModel
 from service_core.workspace.links.model import Target
 
@@ -30,11 +31,10 @@ class NewLink(BodyModel):
     utm_content: str | None = None
 
 
-class CreateLink(BodyModel):
+class CreateLink(DryRunBody):
     """Body of `POST /links`."""
 
     link: NewLink
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
 class LinkPatch(BodyModel):
@@ -55,8 +55,7 @@ class LinkPatch(BodyModel):
     target: Any = Field(None, description="Refused: it never changes.")
 
 
-class UpdateLink(BodyModel):
+class UpdateLink(DryRunBody):
     """Body of `PATCH /links/{linkId}`."""
 
     link: LinkPatch
-    dry_run: bool | None = Field(None, description="Show the change and make none.")

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AwareDatetime, Field, field_validator
 
+from service_core.changes.operations import DryRunBody
 from service_core.insight.funnels.operations import Unit
 from service_core.insight.funnels.ports import FunnelOrder
 from service_core.insight.query.requested import Compare, FilterBody
@@ -11,6 +12,7 @@ from service_core.insight.query_plan import REQUEST_ONLY, StoredPlan
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.errors import BadRequest, Unprocessable
 from service_core.kernel.params import BodyModel, Clamp
+from service_core.workspace.refusals import GuardedBody
 from service_core.workspace.reports.model import Chart, Grouping, ReportKind, ReportSource, SavedRange
 
 FUNNEL_ONLY: Final = ("window_days", "order", "unit")
@@ -71,14 +73,13 @@ class NewReport(Definition):
     expected_updated_at: AwareDatetime | None = Field(None, description="Ignored.")
 
 
-class CreateReport(BodyModel):
+class CreateReport(DryRunBody):
     """Body of `POST /reports`."""
 
     report: NewReport
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
-class ReportPatch(Definition):
+class ReportPatch(Definition, GuardedBody):
     """Fields to change; null clears an optional one."""
 
     name: str | None = None
@@ -86,16 +87,12 @@ class ReportPatch(Definition):
     kind: ReportKind | None = Field(None, description="Follows from the rest, and must agree with it.")
     source: ReportSource | None = None
     default_range: SavedRange | None = None
-    expected_updated_at: AwareDatetime | None = Field(
-        None, description="`updated_at` as last read; another one is refused."
-    )
 
 
-class UpdateReport(BodyModel):
+class UpdateReport(DryRunBody):
     """Body of `PATCH /reports/{reportId}`."""
 
     report: ReportPatch
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
 class RunReport(BodyModel):

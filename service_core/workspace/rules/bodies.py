@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from service_core.changes.operations import DryRunBody
 from service_core.kernel.params import BodyModel, Clamp
 from service_core.workspace.rules.model import RuleCondition, ValueType
 
@@ -43,11 +44,10 @@ class NewRule(BodyModel):
     active: bool = True
 
 
-class CreateRule(BodyModel):
+class CreateRule(DryRunBody):
     """Body of `POST /rules`."""
 
     rule: NewRule
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
 class RulePatch(BodyModel):
@@ -73,8 +73,7 @@ class RulePatch(BodyModel):
     active: bool | None = None
 
 
-class UpdateRule(BodyModel):
+class UpdateRule(DryRunBody):
     """Body of `PATCH /rules/{ruleId}`."""
 
     rule: RulePatch
-    dry_run: bool | None = Field(None, description="Show the change and make none.")

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from service_core.changes.operations import DryRunBody
 from service_core.kernel.params import BodyModel
 from service_core.workspace.scripts.model import Condition, Frequency, ScriptSettings, ScriptType, Trigger
 
@@ -19,8 +20,7 @@ class NewProposal(BodyModel):
     note: str | None = Field(None, description="For whoever reviews it.")
 
 
-class ProposeScript(BodyModel):
+class ProposeScript(DryRunBody):
     """Body of `POST /scripts/proposals`."""
 
     proposal: NewProposal
-    dry_run: bool | None = Field(None, description="Show the change and make none.")

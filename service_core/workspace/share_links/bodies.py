@@ -5,6 +5,7 @@ from uuid import UUID
 from pydantic import Field
 
 from service_core.changes.listing import ListQuery
+from service_core.changes.operations import DryRunBody
 from service_core.kernel.params import BodyModel
 from service_core.workspace.share_links.model import ObjectType, Status
 
@@ -19,11 +20,10 @@ class NewShareLink(BodyModel):
     show_workspace_name: bool = Field(default=False, description="Whether the page says whose it is.")
 
 
-class CreateShareLink(BodyModel):
+class CreateShareLink(DryRunBody):
     """Body of `POST /share-links`."""
 
     share_link: NewShareLink
-    dry_run: bool | None = Field(None, description="Show the change and make none.")
 
 
 class ShareLinkQuery(ListQuery):
