@@ -66,29 +66,37 @@ def _written(text: str | bytes, kind: str) -> Response:
 
 async def _shown(page: Page) -> Response:
     up = "../" * page.path.count("/")
-    shown = await render_template("handbook.html", page=page, up=up, body=_html(page))
+    body, sections = _html(page)
+    shown = await render_template("handbook.html", page=page, up=up, body=body, sections=sections)
     return Response(shown, 200, _FRESH, mimetype="text/html")
 
 
 @lru_cache(maxsize=256)
-def _html(page: Page) -> Markup:
-    """The page as HTML: its headings can be linked to, and its links lead to other such pages."""
+def _html(page: Page) -> tuple[Markup, tuple[tuple[str, str], ...]]:
+    """The page as HTML, and anchor and title of its sections.
+
+    Its headings can be linked to, and its links lead to other such pages.
+    """
     tokens = _MARKDOWN.parse(page.text)
-    _name_headings(tokens)
+    sections = tuple(_name_headings(tokens))
     for token in _links(tokens):
         token.attrs["href"] = _target(str(token.attrs["href"]))
     written = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
-    return Markup(written)  # noqa: S704 - the pages are the project's own, and HTML in them is shown as text
+    # The pages are the project's own, and HTML in them is shown as text.
+    return Markup(written), sections  # noqa: S704
 
 
-def _name_headings(tokens: list[Token]) -> None:
+def _name_headings(tokens: list[Token]) -> Iterator[tuple[str, str]]:
+    """Give every heading its anchor; anchors and titles of those of the second level."""
     opened = [
         (token, tokens[place + 1].content)
         for place, token in enumerate(tokens)
         if token.type == "heading_open" and token.tag in {"h1", "h2", "h3"}
     ]
-    for (token, _), anchor in zip(opened, anchors_of(text for _, text in opened), strict=True):
+    for (token, text), anchor in zip(opened, anchors_of(text for _, text in opened), strict=True):
         token.attrs["id"] = anchor
+        if token.tag == "h2":
+            yield anchor, text.replace("`", "")
 
 
 def _links(tokens: list[Token]) -> Iterator[Token]:

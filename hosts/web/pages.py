@@ -32,7 +32,7 @@ from hosts.web import (
 )
 from hosts.web.frame import Frame, Page, SignInNeeded
 from hosts.web.safety import HEADERS
-from service_core.kernel.errors import Refusal
+from service_core.kernel.errors import NotFound, Refusal
 from service_core.kernel.ids import new_id
 
 _TYPES: Final = {"css": "text/css", "js": "text/javascript"}
@@ -119,6 +119,10 @@ def _add_pages(blueprint: Blueprint, frame: Frame, shown: Sequence[Page]) -> Non
 
 
 def _add_refusals(blueprint: Blueprint, frame: Frame) -> None:
+    @blueprint.get("/<path:_>")
+    async def miss(_: str) -> Response:
+        raise NotFound
+
     @blueprint.errorhandler(SignInNeeded)
     async def lead_to_sign_in(_: SignInNeeded) -> Response:
         return frame.to("/sign-in", next=frame.here())

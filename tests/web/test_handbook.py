@@ -53,6 +53,15 @@ async def test_links_between_pages_lead_to_pages(reader):
     assert (await reader.get("/docs")).headers["Location"] == "docs/"
 
 
+async def test_a_long_page_lists_its_sections_and_each_entry_leads_to_one(reader):
+    shown = await text_of(reader, "/docs/reference/operations", "text/html")
+    contents = shown.partition('<nav class="contents"')[2].partition("</nav>")[0]
+    entries = re.findall('href="#([^"]+)">([^<]+)', contents)
+    assert len(entries) > 10
+    for anchor, title in entries:
+        assert re.search(f'<h2 id="{anchor}">(<code>)?{title}', shown)
+
+
 async def test_programs_find_an_index_and_the_whole_text(reader):
     index = await text_of(reader, "/docs/llms.txt", "text/plain")
     addresses = re.findall(r"\]\(http://127\.0\.0\.1:8080(/docs/[^)]+\.md)\)", index)

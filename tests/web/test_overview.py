@@ -93,3 +93,9 @@ async def test_a_look_is_paid_for_by_the_key(shop):
 async def test_the_bare_address_leads_to_the_application(shop):
     shop.app.register_blueprint(entrance(shop.service))
     assert (await shop.person().get("/")).location == "/app/"
+
+
+async def test_an_address_that_is_no_page_says_so_on_a_page(shop):
+    answer = await shop.person().get("/app/none/such")
+    assert (answer.status, answer.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert "Go to the front page" in words(answer)
