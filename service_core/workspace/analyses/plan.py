@@ -61,7 +61,7 @@ def update(who: Caller, analysis_id: UUID, patch: AnalysisPatch, definitions: De
     async def plan(unit: Transaction) -> Change:
         analysis = await live(unit.resources, Analysis, analysis_id)
         check_current(analysis, patch.expected_updated_at)
-        sent = {name: value for name, value in patch if name in patch.model_fields_set and name in _SAID}
+        sent = patch.sent()
         after = {**dict(analysis), **_stored(sent), "updated_at": analysis.changed_at(who.now)}
         changed = Analysis.model_validate(after)
         await _check(changed, sent, unit.resources, definitions, who)

@@ -56,8 +56,8 @@ def update(who: Caller, dashboard_id: UUID, patch: DashboardPatch, catalog: Cata
     async def plan(unit: Transaction) -> Change:
         dashboard = await live(unit.resources, Dashboard, dashboard_id)
         check_current(dashboard, patch.expected_updated_at)
-        sent = {name: value for name, value in patch if name in patch.model_fields_set and name in _SAID}
-        return _changed(Action.UPDATE, dashboard, await _checked(sent, unit.resources, catalog), who)
+        fields = await _checked(patch.sent(), unit.resources, catalog)
+        return _changed(Action.UPDATE, dashboard, fields, who)
 
     return plan
 

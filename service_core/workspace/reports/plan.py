@@ -50,7 +50,7 @@ def update(who: Caller, report_id: UUID, patch: ReportPatch, definitions: Defini
     async def plan(unit: Transaction) -> Change:
         report = await live(unit.resources, Report, report_id)
         check_current(report, patch.expected_updated_at)
-        sent = {name: value for name, value in patch if name in patch.model_fields_set}
+        sent = patch.sent()
         changed = _report({**dict(report), **sent, "updated_at": report.changed_at(who.now)}, sent)
         definitions.check(changed, who)
         return Change(Action.UPDATE, report, changed)
