@@ -108,22 +108,42 @@ async def find_values(
     metric = next((id_ for relation, id_ in _COUNTED.items() if relation in dimension.columns), None)
     if metric is None:
         return [], False
-    here = _is_matched_here(dimension)
     question = Question(
         (metric,),
         asked,
         dimensions=(dimension.id,),
-        filters=(Filter(dimension.id, Op.CONTAINS, q),) if q and not here else (),
         order=(Order(metric), Order(dimension.id, descending=False)),
-        limit=None if here else limit,
-        offset=0 if here else offset,
         include_bots=include_bots,
     )
-    table = await questions.ask(who, question)
-    if not here:
-        return [_value(row, dimension) for row in table.rows], table.groups > offset + len(table.rows)
-    every = [value for row in table.rows if _matches(value := _value(row, dimension), q)]
-    return every[offset : offset + limit], len(every) > offset + limit
+    if _is_matched_here(dimension):
+        table = await questions.ask(who, question)
+        every = [value for row in table.rows if _matches(value := _value(row, dimension), q)]
+        return every[offset : offset + limit], len(every) > offset + limit
+    absent = await _absent(who, questions, question, dimension, q)
+    lead = 1 if absent and offset else 0
+    page = replace(
+        question,
+        filters=(Filter(dimension.id, Op.CONTAINS, q),) if q else (),
+        limit=limit + lead,
+        offset=offset - lead,
+    )
+    table = await questions.ask(who, page)
+    found = [_value(row, dimension) for row in table.rows]
+    if (
+        absent
+    ):  # it stands before the page, in it or after: with the value before the page, that is told by sorting
+        found = sorted([*found, absent], key=lambda each: (-each.count, each.value))[lead : lead + limit]
+    return found, table.groups + bool(absent) > offset + len(found)
+
+
+async def _absent(
+    who: Caller, questions: Questions, every: Question, dimension: Dimension, q: str | None
+) -> DimensionValue | None:
+    """What has no value, when its label holds the text: no store knows that label."""
+    if not q or q.lower() not in dimension.absent.lower():
+        return None
+    table = await questions.ask(who, replace(every, filters=(Filter(dimension.id, Op.EQ, dimension.absent),)))
+    return _value(table.rows[0], dimension) if table.rows else None
 
 
 def _is_matched_here(dimension: Dimension) -> bool:

@@ -120,6 +120,7 @@ async def _values(who: Caller, questions: Questions, type_: str, text: str, limi
     return [
         SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
         for each in values
+        if each.value != dimension.absent
     ]
 
 

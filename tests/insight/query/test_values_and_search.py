@@ -52,6 +52,29 @@ async def test_values_are_searched_whatever_the_case(values):
     assert [each["value"] for each in (await values(dimension="utm_source", q="GOO"))["values"]] == ["google"]
 
 
+@pytest.mark.parametrize("limit", ["1", "2", "3", "50"])
+async def test_what_has_no_value_is_found_by_its_label_where_it_stands_in_the_list(shop, values, limit):
+    for visitor, source in (
+        ("V4", "sett"),
+        ("V5", "sett"),
+        ("V6", "sett"),
+        ("V7", "reset"),
+        ("V8", "offset"),
+    ):
+        shop.story.happens("page_view", at="2026-07-02", visitor=visitor, utm_source=source)
+    await shop.store.append(shop.story.events[-5:])
+    found, cursor = [], {}
+    while cursor is not None:
+        page = await values(dimension="utm_source", q="SET", limit=limit, **cursor)
+        found += [(each["value"], each["count"]) for each in page["values"]]
+        cursor = {"cursor": page["next_cursor"]} if page["has_more"] else None
+    assert found == [("sett", 3), ("(not set)", 2), ("offset", 1), ("reset", 1)]
+
+
+async def test_what_has_no_value_is_no_result_of_a_search(search):
+    assert (await search(q="not set"))["results"] == []
+
+
 async def test_values_of_bots_are_shown_when_they_are_asked_for(shop, values):
     shop.story.happens("page_view", at="2026-07-02", visitor="robot", browser="Robot", is_bot=True)
     await shop.store.append(shop.story.events[-1:])
