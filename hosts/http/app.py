@@ -9,8 +9,8 @@ from urllib.parse import quote
 from quart import Blueprint, Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
+from hosts.client_address import ClientAddress
 from hosts.guard import App, guarded
-from hosts.ingest.address import ClientAddress
 from service_core.gateway.dispatch import MAX_BODY
 from service_core.gateway.exchange import Request
 from service_core.gateway.exchange import Response as Answer

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from hosts.client_address import ClientAddress
 from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
-from hosts.ingest.address import ClientAddress
 from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
 from hosts.ingest.faults import answer_to
 from hosts.ingest.keys import WriteKeys

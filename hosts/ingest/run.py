@@ -9,12 +9,12 @@ from typing import Final
 
 from hosts import monitoring
 from hosts.children import say_ready, stop_with_parent
+from hosts.client_address import ClientAddress
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from hosts.edge.app import LinkDoor, edge_app
 from hosts.edge.run import link_door
 from hosts.guard import App
-from hosts.ingest.address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.companions import CONTAINER, Companions, companion_app
 from hosts.ingest.keys import WriteKeys

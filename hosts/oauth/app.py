@@ -6,8 +6,8 @@ from typing import Final
 import orjson
 from quart import Blueprint, Response, request
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
-from hosts.ingest.address import ClientAddress
 from hosts.web.forms import body_of, clean_pairs, pairs_of
 from hosts.web.frame import Frame
 from hosts.web.safety import headers

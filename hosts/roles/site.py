@@ -1,9 +1,9 @@
 """What the role ``api`` answers; it loads the web framework, which no other role needs."""
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
 from hosts.guard import App
 from hosts.http.app import api_app
-from hosts.ingest.address import ClientAddress
 from hosts.oauth.app import oauth
 from hosts.web.handbook import handbook_pages
 from hosts.web.pages import entrance, pages

@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 
 from quart import Response, g, render_template, request
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
-from hosts.ingest.address import ClientAddress
 from hosts.web.forms import Fields, pairs_of
 from hosts.web.safety import form_token, headers, is_ours, is_same_origin
 from hosts.web.wording import DONE, told

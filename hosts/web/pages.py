@@ -10,8 +10,8 @@ from typing import Final
 from quart import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
-from hosts.ingest.address import ClientAddress
 from hosts.web import (
     account,
     approve,

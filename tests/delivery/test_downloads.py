@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hosts.client_address import ClientAddress
 from hosts.http.app import quart_app
-from hosts.ingest.address import ClientAddress
 from service_core.delivery.exports.signing import is_signed, signature
 from service_core.gateway.exchange import Request
 

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 import pytest
 from jinja2 import FileSystemBytecodeCache
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.ports import running
 from hosts.http.app import quart_app
-from hosts.ingest.address import ClientAddress
 from hosts.oauth.app import oauth
 from hosts.web.pages import pages
 from service_core.access.keys import Founded, found_workspace

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from hosts.client_address import ClientAddress
 from hosts.composition.compose import compose
 from hosts.http.app import quart_app
-from hosts.ingest.address import ClientAddress
 from hosts.web.handbook import handbook_pages
 from service_core.access.keys import found_workspace, mint_key
 from service_core.gateway.exchange import Request

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from hosts.client_address import ClientAddress
 from hosts.edge.app import edge_app
 from hosts.edge.run import link_door
-from hosts.ingest.address import ClientAddress
 from hosts.serving import address_of, bind, serve
 from tests.workspace.conftest import Office
 

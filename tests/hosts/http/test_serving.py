@@ -7,8 +7,8 @@ import signal
 import pytest
 from quart import Blueprint
 
+from hosts.client_address import ClientAddress
 from hosts.http.app import quart_app
-from hosts.ingest.address import ClientAddress
 from hosts.serving import bind, require, run, stop_on_signals
 from service_core.kernel.errors import StartupError
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from hosts.ingest.address import ClientAddress
+from hosts.client_address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.patience import Patience
