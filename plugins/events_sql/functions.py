@@ -24,6 +24,13 @@ class Micros(FunctionElement[int]):
     type = sa.BigInteger()
 
 
+class Skips(FunctionElement[bool]):
+    """A condition that every row meets that matters: an engine that reads less by it says it, others do not."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
 class Quotient(FunctionElement[int]):
     """Integer division of two whole numbers, both positive."""
 

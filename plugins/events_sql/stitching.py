@@ -6,25 +6,42 @@ owner for good; only the few that changed hands are joined by time.
 """
 
 from collections.abc import Callable
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.prepared import WORKSPACE, Derived, source
-from plugins.events_sql.tables import BEGINNING, END, EVENTS, IDS, OWNERS, PERSONS
+from plugins.events_sql.prepared import END as END_OF_SPAN
+from plugins.events_sql.prepared import START, WORKSPACE, Derived, source, told
+from plugins.events_sql.tables import BEGINNING, END, EVENTS, IDS, OWNERS, PERSONS, SESSIONS
 from service_core.plugin import Scan
 
 _FOR_GOOD = sa.and_(OWNERS.c.since == sa.literal(BEGINNING), OWNERS.c.until == sa.literal(END))
 
 
-def _owners(which: str, few: str | None) -> sa.Select[Any]:
+BRIEF: Final = timedelta(days=45)
+"""Of a span this short, only visitors who were there are looked up: to find them costs less than to hash all."""
+
+
+def _owners(which: str, few: str | None, brief: bool = False) -> sa.Select[Any]:
     """Owners of visitors ``for_good``, or ``for_a_time``; of all, or of those in a table of the question."""
     lasting = _FOR_GOOD if which == "for_good" else sa.not_(_FOR_GOOD)
     columns = [c for c in OWNERS.columns if c.name != "workspace_id"]
     found = sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
+    if brief:
+        return found.where(fn.Skips(OWNERS.c.visitor_no.in_(_there())))
     return found if few is None else found.where(among_few(few, OWNERS.c.visitor_no))
+
+
+def _there() -> sa.Select[Any]:
+    """Visitors with an event in a span, and perhaps some without."""
+    c = SESSIONS.c
+    return sa.select(c.visitor_no).where(
+        c.workspace_id == WORKSPACE, c.first_at < END_OF_SPAN, c.last_at >= START
+    )
 
 
 def among_few(few: str, number: Expression) -> Expression:
@@ -61,13 +78,14 @@ def held(table: Any, holder: Any) -> Expression:
 
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
-    workspace = rows.scan.workspace_id
+    values = told(rows.scan, rows.brief)
+    whose = rows.few, rows.few is None and rows.brief is not None
 
     def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
-        return rows.join(name, lambda: source(build, *shape).under(name, workspace=workspace), on)
+        return rows.join(name, lambda: source(build, *shape).under(name, **values), on)
 
-    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", rows.few)
-    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", rows.few)
+    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", *whose)
+    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", *whose)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
     part = joined("part", lambda p: p.c.no == own, _parts)
     return sa.func.coalesce(part.c.person_no, own)

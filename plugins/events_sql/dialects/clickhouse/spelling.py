@@ -155,6 +155,7 @@ def _said_mail(document: str) -> str:
 fn.spell(
     ClickHouseDialect.name,
     {
+        fn.Skips: "true",
         fn.Micros: "toUnixTimestamp64Micro({})",
         fn.Quotient: "intDiv({}, {})",
         fn.WideQuotient: "intDiv({}, {})",

@@ -36,6 +36,7 @@ fn.spell(
     DuckDialect.name,
     {
         fn.Micros: "epoch_us({})",
+        fn.Skips: "({})",
         fn.Quotient: "(({}) // ({}))",
         fn.WideQuotient: "(({}) // ({}))",
         fn.Whole: "CAST(coalesce({}, 0) AS BIGINT)",

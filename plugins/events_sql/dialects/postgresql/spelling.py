@@ -57,6 +57,7 @@ def _said_mail(document: str) -> str:
 fn.spell(
     PostgresDialect.name,
     {
+        fn.Skips: "true",
         fn.Micros: _MICROS,
         fn.Quotient: "(({}) / ({}))",
         fn.WideQuotient: "div({}, {})",
