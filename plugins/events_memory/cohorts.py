@@ -49,7 +49,7 @@ def _bucket(buckets: Buckets, at: datetime) -> int:
 
 
 class _Table:
-    """What happened in each cohort and bucket; nothing counts before a person's cohort begins."""
+    """What happened in each cohort and bucket; what is before a person's cohort stands in no cell."""
 
     def __init__(self, plan: CohortPlan, member: dict[str, int]) -> None:
         self._plan, self._member = plan, member
@@ -91,5 +91,4 @@ class _Table:
         activity = self._plan.activity
         if person not in self._member or not within(Span(activity.starts[0], activity.end), at):
             return None
-        cell = self._member[person], _bucket(activity, at)
-        return cell if cell[1] >= cell[0] else None
+        return self._member[person], _bucket(activity, at)

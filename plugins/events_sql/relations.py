@@ -351,10 +351,7 @@ def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
 
 def _looked_at(columns: Any, *, order_refunds: bool, whole: bool) -> list[Expression]:
     """How far a ledger looks: a week back for repeats, everywhere for first orders and booked refunds."""
-    since, until = columns.timestamp >= START, columns.timestamp < END
-    if whole:
-        return []
-    return [since] if order_refunds else [since, until]
+    return [] if whole or order_refunds else [columns.timestamp >= START, columns.timestamp < END]
 
 
 def _with_first_orders(ledger: sa.Subquery) -> sa.Select[Any]:

@@ -107,9 +107,11 @@ def worlds(size: int = 60) -> st.SearchStrategy[tuple[World, Random]]:
 
 
 def _happen(random: Random, told: World) -> None:
-    """One event, at a quarter of an hour or a few seconds after it, so that instants coincide."""
+    """One event, at a quarter of an hour or a few seconds after it, so that instants coincide; a few long before."""
     quarters = random.randrange(-96, DAYS * 96)
     at = told.start + timedelta(minutes=15 * quarters, seconds=random.choice((0, 0, 0, 7, 11)))
+    if random.random() < 0.1:
+        at -= timedelta(days=random.choice((7, 16, 40)))
     columns = {
         "visitor": random.choice(VISITORS),
         "session": random.choice(("s1", "s2", "s3")),

@@ -301,3 +301,16 @@ class Attributions(Kit):
             ("B",): (1, 0),
             ("A", "B"): (1, 0),
         }
+
+    async def test_a_path_without_a_conversion_begins_a_window_before_the_span(
+        self, store: Store, story: Story
+    ) -> None:
+        """A touch counts from the window before the span on, and a conversion before the span is none in it."""
+        a, b = campaign("A", "cpc"), campaign("B", "cpc")
+        self.visit(story, ("2026-02-21T23:59:59", b), ("2026-02-22", a), visitor="p1")
+        self.visit(story, ("2026-02-23", a), ("2026-03-31T23:59:59", b), ("2026-04-01", a), visitor="p2")
+        story.happens("signup", at="2026-02-24", visitor="p2")
+        await store.append(story.events)
+        plan = PathPlan(story.scan(SPAN), timedelta(days=7), ("utm_source|attribution_source",))
+        found = {tuple(k for (k,) in p.keys): (p.converted, p.unconverted) for p in await store.paths(plan)}
+        assert found == {("A",): (0, 1), ("A", "B"): (0, 1)}

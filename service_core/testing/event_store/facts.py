@@ -191,6 +191,17 @@ class Facts(Kit):
         assert await measure(store, story.scan(SPAN), REVENUE, REFUNDS) == (500, 1)
         assert await measure(store, story.scan(SPAN, order_refunds=True), REVENUE, REFUNDS) == (500, 501)
 
+    async def test_a_refund_is_that_of_the_latest_charge_before_it(self, store: Store, story: Story) -> None:
+        for name, day, amount in (
+            ("purchase", "02-01", 900), ("purchase", "02-20", 500), ("refund", "03-02", -50),
+            ("purchase", "03-20", 300), ("refund", "03-25", -7), ("refund", "01-20", -4),
+        ):  # fmt: skip
+            story.happens(name, at=f"2026-{day}", visitor="A1", order_id="O1", revenue=amount)
+        await store.append(story.events)
+        for month, refunded in (("01", 4), ("02", 50), ("03", 7)):
+            scan = story.scan(days(f"2026-{month}-01", f"2026-{month}-28"), order_refunds=True)
+            assert await measure(store, scan, REFUNDS) == refunded, month
+
     async def test_the_first_order_of_a_person_is_first_over_all_time(
         self, store: Store, story: Story
     ) -> None:

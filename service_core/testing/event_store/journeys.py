@@ -92,9 +92,13 @@ class Journeys(Kit):
             ("entrant", "A1 X2"),
         ):
             walk(story, said, visitor=visitor)
+        for visitor, said in (("late", "C1 D2 X3 E4"), ("in_time", "C1 D2 E3 X4"), ("one_step", "C1 X2")):
+            walk(story, said, visitor=visitor)
         await store.append(story.events)
         excluding = plan(story, steps=STEPS[:2], exclude=frozenset({"X"}))
         assert counts(await store.funnel(excluding)) == [4, 3]
+        steps = tuple(frozenset({name}) for name in "CDE")
+        assert counts(await store.funnel(replace(excluding, steps=steps))) == [2, 1, 1]
 
     async def test_later_steps_may_follow_the_span_until_now(self, store: Store, story: Story) -> None:
         walk(story, "A31")

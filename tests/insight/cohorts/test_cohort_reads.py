@@ -1,6 +1,7 @@
 """`GET /retention` and `GET /ltv` over tables a store could answer (semantics 16)."""
 
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
@@ -68,6 +69,13 @@ async def test_a_row_stands_for_each_period_that_has_fully_ended(who, queue):
         (date(2026, 6, 29), 0),
     ]  # fmt: skip
     assert not any(row.partial for row in answer.rows)
+
+
+async def test_a_period_that_ends_this_instant_has_ended(who, queue):
+    ends = datetime(2026, 7, 13, 4, tzinfo=UTC)
+    for now, shown in ((ends - timedelta.resolution, 1), (ends, 2)):
+        answer = await retention(replace(who, now=now), queue, GOLDEN)
+        assert sum(row.cohort_start == date(2026, 6, 29) for row in answer.rows) == shown
 
 
 async def test_the_running_period_is_shown_on_demand_and_never_averaged(who, queue):

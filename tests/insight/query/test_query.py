@@ -301,6 +301,22 @@ async def test_an_order_by_a_ratio_puts_what_is_unknown_last(shop):
     assert values == [0.0, 0.5, 1.0, None, None, None, None]
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "days"),
+    [
+        ("2026-07-01T16:00Z", "2026-07-03", (2, 0)),  # the first day is cut
+        ("2026-07-01", "2026-07-02T23:00Z", (1,)),  # so is the last
+        ("2026-07-06", "2026-07-08", (1, 0)),  # today still runs
+    ],
+)
+async def test_stickiness_is_over_the_days_that_are_whole_and_over(shop, first, last, days):
+    await shop.store.append([shop.story.happens("x", at="2026-07-08T14:00", visitor="V3")])
+    plan = {"metrics": ["stickiness", "active_users_30d"], "date_range": {"from": first, "to": last}}
+    totals = (await shop.query(plan))["totals"]
+    assert totals["active_users_30d"] == 3
+    assert totals["stickiness"] == round(sum(days) / len(days) / 3, 6)
+
+
 async def test_a_day_on_which_nobody_came_has_a_stickiness_of_zero(shop):
     plan = {"metrics": ["stickiness"], "interval": "day"}
     values = [row["stickiness"] for row in (await shop.query(plan))["rows"]]
