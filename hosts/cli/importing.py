@@ -119,5 +119,11 @@ def show(name: str, outcome: "Outcome") -> None:
     if outcome.before:
         rows.append(("Brought in before", number(outcome.before)))
     output().print(facts(name, rows or [("Entries", "0")]), "")
+    if outcome.retimed:
+        output().print(
+            f"{number(outcome.retimed)} events say a time before 2020, or none that can be read: they take that of their "
+            "receipt. In a fresh workspace --shift-to-now moves the whole file to the present instead.\n",
+            style="yellow", markup=False,
+        )  # fmt: skip
     if set(outcome.counts) == {_UNREAD}:
         output().print(f"No line of {name} is in combined log format.\n", style="yellow", markup=False)

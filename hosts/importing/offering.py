@@ -13,8 +13,9 @@ from hosts.importing.entries import Entry
 from hosts.importing.shifting import shifted
 from service_core.access.model import Credential
 from service_core.intake.accept import Accepted, accept
+from service_core.intake.event_time import REPLACED, event_time
 from service_core.intake.model import Arrival, Channel, Reason
-from service_core.intake.ports import IngestQueue
+from service_core.intake.ports import IngestQueue, Offer
 from service_core.kernel.clock import Clock
 from service_core.kernel.ids import new_id
 
@@ -40,6 +41,8 @@ class Importer:
         self._clock = clock
         self._shift = shift
         self.outcomes: Counter[str] = Counter()
+        self.retimed = 0
+        """Accepted events that take the time of their receipt, since theirs is too old or cannot be read."""
 
     async def run(self, entries: Iterable[Entry], after_lot: Callable[[list[Entry]], None]) -> None:
         """Offer every entry.
@@ -66,7 +69,11 @@ class Importer:
                 self._key.workspace_id, self._key.id, Channel.TRACK, verdict, self._clock()
             )
             return verdict.value
-        return (await self._queue.offer(self._arrival(entry, body, verdict))).value
+        arrival = self._arrival(entry, body, verdict)
+        offer = await self._queue.offer(arrival)
+        if offer is Offer.QUEUED:
+            self.retimed += event_time(body.get("timestamp"), arrival.received_at)[1] == REPLACED
+        return offer.value
 
     def _arrival(self, entry: Entry, body: object, verdict: Accepted) -> Arrival:
         event_id = verdict.event_id or entry.event_id

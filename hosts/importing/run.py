@@ -48,10 +48,17 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of the entries, and how many an earlier run had brought in already."""
+    """What became of the entries.
+
+    Attributes:
+        counts: entries by outcome.
+        before: how many an earlier run had brought in already.
+        retimed: accepted ones that take the time of their receipt.
+    """
 
     counts: Counter[str]
     before: int
+    retimed: int
 
 
 async def bring_in(task: Task, progress: Callable[[int], None], storing: Callable[[int], None]) -> Outcome:
@@ -85,7 +92,7 @@ async def bring_in(task: Task, progress: Callable[[int], None], storing: Callabl
 
         await importer.run(remaining, after_lot)
         await _see_stored(ports, settings.ingest, folder, storing)
-        return Outcome(importer.outcomes, before)
+        return Outcome(importer.outcomes, before, importer.retimed)
 
 
 async def write_key(directory: Directory, public_id: str | None) -> Credential:

@@ -68,3 +68,15 @@ async def test_shifting_keeps_distances_and_ends_now(queue):
     assert sum("2026-07-01T12:00:00+00:00" in body for body in bodies) == 1
     assert sum("2026-07-01T10:30:00+00:00" in body for body in bodies) == 1
     assert sum("timestamp" not in body for body in bodies) == 1
+
+
+async def test_events_that_take_the_time_of_their_receipt_are_told(queue):
+    old, new = (
+        {"event": "a", "user_id": "1", "timestamp": f"{year}-05-17T10:00:00Z"} for year in (2015, 2025)
+    )
+    importer = Importer(queue, KEY, lambda: NOW)
+    await importer.run([Entry(old), Entry(old | {"timestamp": "soon"}), Entry(new)], lambda _: None)
+    assert (importer.outcomes["queued"], importer.retimed) == (3, 2)
+    moved = Importer(queue, KEY, lambda: NOW, shift_to(NOW, [Entry(old)]))
+    await moved.run([Entry(old)], lambda _: None)
+    assert moved.retimed == 0
