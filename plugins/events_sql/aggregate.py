@@ -1,6 +1,7 @@
 """Totals, series and breakdowns as one statement: one scan per relation, ordered and cut inside."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -24,14 +25,14 @@ def aggregate(plan: Aggregate, reader: Reader) -> Grid:
     if not keys(plan):
         return _answer(plan, leaves, found, shown=len(found[plan.offset :][: plan.limit]))
     if not found and plan.offset:
-        first = reader.rows(built(_page, plan, leaves, 1, 0))
+        first = reader.rows(statement(replace(plan, limit=1, offset=0)))
         return _answer(plan, leaves, first, shown=0)
     return _answer(plan, leaves, found, shown=len(found))
 
 
 def statement(plan: Aggregate) -> Built:
     """What a plan asks of the engine."""
-    return built(_page, plan, _leaves(plan), plan.limit, plan.offset)
+    return built(_page, plan)
 
 
 def _leaves(plan: Aggregate) -> tuple[Leaf, ...]:
@@ -66,9 +67,10 @@ def _sum_of_all(column: Expression, leaf: Leaf) -> Expression:
     return summed if in_seconds(leaf) else fn.Whole(summed)
 
 
-def _page(plan: Aggregate, leaves: Sequence[Leaf], limit: int | None, offset: int) -> sa.Select[Any]:
+def _page(plan: Aggregate) -> sa.Select[Any]:
     """The groups in order, cut to the page; each row of a page tells the number and sums of all."""
-    rows, names = _grid(plan, leaves), keys(plan)
+    leaves, names, limit, offset = _leaves(plan), keys(plan), plan.limit, plan.offset
+    rows = _grid(plan, leaves)
     columns = [rows.c[name] for name in (*names, *(f"m{i}" for i in range(len(leaves))))]
     if names and (offset or limit is not None):
         columns.append(sa.func.count().over().label("groups"))

@@ -29,7 +29,7 @@ def bucket_index(at: Expression, stretches: tuple[Stretch, ...]) -> Expression:
     before = 0
     for stretch in stretches:
         length = stretch.seconds * 1_000_000
-        offset = fn.Micros(at) - sa.literal(micros(stretch.start))
+        offset = fn.Micros(at) - fn.Micros(sa.literal(naive(stretch.start)))
         index = fn.Quotient(offset, sa.literal(length)) + sa.literal(before)
         end = stretch.start + timedelta(seconds=stretch.seconds * stretch.count)
         found.append((at < sa.literal(naive(end)), index))

@@ -1,10 +1,10 @@
-"""Statements to text: compiled once per shape, and not even built again for a question asked before.
+"""Statements to text: compiled once per shape, and not even built again for a question like one before.
 
-Building a statement costs more than compiling it, and a dashboard asks the same questions all day.
+Building a statement costs more than compiling it, and a dashboard asks the same questions every day.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,16 +13,13 @@ import sqlalchemy as sa
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from plugins.events_sql.templates import Rendered, Template, question
+from plugins.events_sql.templates import Values as Values
+
 T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
-Values = Sequence[Any] | Mapping[str, Any]
-"""Values of parameters: in order, or by name, as the dialect writes parameters."""
-
-Rendered = tuple[str, Values]
-"""Text with parameters, and their values."""
-
 _SHAPES: Final = 512
-_QUESTIONS: Final = 512
+_QUESTIONS: Final = 1024
 
 
 class Built(NamedTuple):
@@ -33,11 +30,12 @@ class Built(NamedTuple):
 
 
 def built(build: Callable[..., Statement], *given: object) -> Built:
-    """The statement ``build(*given)``, built once for values that look the same.
+    """The statement ``build(*given)``, built once for values that differ only in instants and workspace.
 
     Args:
-        build: a pure function of a module.
-        given: plain values, whose ``repr`` tells all of them.
+        build: a pure function of a module. It may move instants and compare those of the plan with one
+            another, and knows no calendar (`templates`).
+        given: a plan and further plain values, whose ``repr`` tells all of them.
     """
     return Built(build, given)
 
@@ -49,15 +47,17 @@ class Statements:
         self._dialect = dialect
         self._constant: WeakKeyDictionary[Statement, Rendered] = WeakKeyDictionary()
         self._shapes: _Latest[SQLCompiler] = _Latest(_SHAPES)
-        self._questions: _Latest[Rendered] = _Latest(_QUESTIONS)
+        self._templates: _Latest[Template] = _Latest(_QUESTIONS)
         self._lock = Lock()
 
     def render(self, statement: Statement | Built) -> Rendered:
-        """Text and values; at once for a statement or a question that was rendered before."""
+        """Text and values; at once for a statement that was rendered before, or a question like one that was."""
         if isinstance(statement, Built):
-            build, given = statement
+            build, asked = statement.build, question(statement.given)
             # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
-            return self._questions.get((build, repr(given)), lambda: self._compiled(build(*given)))
+            key = build, repr(asked.given)
+            template = self._templates.get(key, lambda: Template(*self._compiled(build(*asked.given))))
+            return template.filled(asked)
         with self._lock:
             known = self._constant.get(statement)
         if known is None:
