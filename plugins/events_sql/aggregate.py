@@ -71,13 +71,14 @@ def _page(plan: Aggregate) -> sa.Select[Any]:
     """The groups in order, cut to the page; each row of a page tells the number and sums of all."""
     leaves, names, limit, offset = _leaves(plan), keys(plan), plan.limit, plan.offset
     rows = _grid(plan, leaves)
-    columns = [rows.c[name] for name in (*names, *(f"m{i}" for i in range(len(leaves))))]
+    shown = ", ".join(f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(leaves)))))
+    columns: list[Expression] = [sa.literal_column(shown)]
     if names and (offset or limit is not None):
         columns.append(sa.func.count().over().label("groups"))
         columns += [_sum_of_all(rows.c[f"m{i}"], leaf).label(f"s{i}") for i, leaf in enumerate(leaves)]
     given = [_sorted_by(plan, leaves, rows, sort) for sort in plan.order]
     rest = [rows.c[name].asc().nulls_last() for name in names]
-    statement = sa.select(*columns).order_by(*given, *rest)
+    statement = sa.select(*columns).select_from(rows).order_by(*given, *rest)
     return statement if not names else statement.limit(limit).offset(offset or None)
 
 

@@ -57,7 +57,7 @@ class Together(sa.ClauseElement):
 
 @compiles(Grouped)
 def _grouped(element: Grouped, compiler: SQLCompiler, **_: Any) -> str:
-    columns = ", ".join(compiler.process(c, within_columns_clause=True) for c in element.columns)
+    columns = ", ".join(f"{compiler.process(c.element)} AS {c.name}" for c in element.columns)
     text = f"SELECT {columns} FROM {compiler.process(element.source, asfrom=True)}"  # noqa: S608 - compiled parts
     if element.where:
         text += f" WHERE {compiler.process(sa.and_(*element.where))}"

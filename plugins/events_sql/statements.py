@@ -1,10 +1,7 @@
-"""Statements to text: compiled once per shape, and not even built again for a question like one before.
-
-Building a statement costs more than compiling it, and a dashboard asks the same questions every day.
-"""
+"""Statements to text: compiled once per shape, and not even built again for a question like one before."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -19,7 +16,7 @@ from plugins.events_sql.templates import Values as Values
 T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
 _SHAPES: Final = 512
-_QUESTIONS: Final = 1024
+_QUESTIONS: Final = 512
 
 
 class Built(NamedTuple):
@@ -30,12 +27,12 @@ class Built(NamedTuple):
 
 
 def built(build: Callable[..., Statement], *given: object) -> Built:
-    """The statement ``build(*given)``, built once for values that differ only in instants and workspace.
+    """The statement ``build(*given)``, built once for all that have a template in common (`templates`).
 
     Args:
-        build: a pure function of a module. It may move instants and compare those of the plan with one
-            another, and knows no calendar (`templates`).
-        given: a plan and further plain values, whose ``repr`` tells all of them.
+        build: a pure function of a module. It may move the instants of a plan by some time and compare
+            them with one another, and knows no calendar.
+        given: a plan, and plain values without instants; their ``repr`` tells all of them.
     """
     return Built(build, given)
 
@@ -56,8 +53,7 @@ class Statements:
             build, asked = statement.build, question(statement.given)
             # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
             key = build, repr(asked.given)
-            template = self._templates.get(key, lambda: Template(*self._compiled(build(*asked.given))))
-            return template.filled(asked)
+            return self._templates.get(key, lambda: self._template(build(*asked.given))).filled(asked)
         with self._lock:
             known = self._constant.get(statement)
         if known is None:
@@ -66,6 +62,10 @@ class Statements:
                 self._constant[statement] = known
         return known
 
+    def _template(self, statement: Statement) -> Template:
+        compiled = self._dialect.statement_compiler(self._dialect, statement)
+        return Template(*_rendered(compiled, compiled.construct_params()))
+
     def _compiled(self, statement: Statement) -> Rendered:
         key = statement._generate_cache_key()  # noqa: SLF001 - SQLAlchemy's own engines use the same door
         if key is None:
@@ -73,10 +73,13 @@ class Statements:
         compiled = self._shapes.get(
             key.key, lambda: self._dialect.statement_compiler(self._dialect, statement, cache_key=key)
         )
-        values = compiled.construct_params(extracted_parameters=key.bindparams)
-        if not compiled.positional:
-            return str(compiled), values
-        return str(compiled), [values[name] for name in compiled.positiontup or ()]
+        return _rendered(compiled, compiled.construct_params(extracted_parameters=key.bindparams))
+
+
+def _rendered(compiled: SQLCompiler, values: Mapping[str, Any]) -> Rendered:
+    if not compiled.positional:
+        return str(compiled), values
+    return str(compiled), [values[name] for name in compiled.positiontup or ()]
 
 
 class _Latest(Generic[T]):

@@ -1,19 +1,21 @@
-"""Questions that differ in nothing but when they look, and whose events: all of them have one text.
+"""Questions that differ only in when they look, whose events, and what filters look for: one text for all.
 
 Building and compiling a question costs far more than filling in its values. So that is done with
 stand-ins: every instant of the question is replaced by the beginning of a far-off age of its own, in
-the same order, and the workspace by one that nobody has. Whatever comes out near the beginning of an
-age is that instant of the question, moved by as much.
+the same order, the workspace by one that nobody has, and a text that something is to equal by a word
+that nobody says. Whatever comes out near the beginning of an age is that instant of the question,
+moved by as much; the others come out as they are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
-from uuid import UUID
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID, uuid4
 
 from plugins.events_sql.rows import naive
-from service_core.plugin import Aggregate, Buckets, CohortPlan, PeoplePage, Scan, Span, Stretch
+from service_core.plugin import Aggregate, Buckets, CohortPlan, Op, PeoplePage, Predicate, Scan, Span, Stretch
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values of parameters: in order, or by name, as the dialect writes parameters."""
@@ -21,10 +23,14 @@ Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Rendered: TypeAlias = tuple[str, Values]
 """Text with parameters, and their values."""
 
+T = TypeVar("T")
 Plan: TypeAlias = Scan | Aggregate | CohortPlan | PeoplePage
 Ages: TypeAlias = Mapping[datetime, datetime]
 
-_NOBODY: Final = UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")
+_NOBODY: Final = uuid4()
+_WORDS: Final = tuple(uuid4().hex for _ in range(20))
+_OTHERS: Final = {_NOBODY, *_WORDS}
+_EQUALS: Final = {Op.EQ, Op.NEQ, Op.IN, Op.NOT_IN}
 _AGE: Final = 240
 _AGES: Final = tuple(datetime(year, 1, 1, tzinfo=UTC) for year in range(2400, 9600, _AGE))
 _NEAR: Final = timedelta(days=119 * 365)
@@ -39,13 +45,13 @@ class Question(NamedTuple):
 
     Attributes:
         given: plain values, with stand-ins.
-        instants: what they stand for, in the order of the ages.
-        workspace: whose events it reads.
+        instants: what ages stand for, in their order.
+        stand_for: what the other stand-ins stand for.
     """
 
     given: tuple[object, ...]
     instants: tuple[datetime, ...] = ()
-    workspace: UUID | None = None
+    stand_for: Mapping[object, object] = MappingProxyType({})
 
 
 def question(given: tuple[object, ...]) -> Question:
@@ -60,9 +66,9 @@ def question(given: tuple[object, ...]) -> Question:
     instants = sorted({*_instants(plan)})
     if len(instants) > len(_AGES) or instants[0] < _FIRST or instants[-1] > _LAST:
         return Question(given)
-    ages = dict(zip(instants, _AGES, strict=False))
-    own = (plan if isinstance(plan, Scan) else plan.scan).workspace_id
-    return Question((_moved(plan, ages), *given[1:]), tuple(map(naive, instants)), own)
+    others = _Others()
+    moved = _moved(plan, dict(zip(instants, _AGES, strict=False)), others)
+    return Question((moved, *given[1:]), tuple(map(naive, instants)), others.stand_for)
 
 
 class Template:
@@ -77,15 +83,15 @@ class Template:
         self._text, self._values = text, values
         placed = list(values.items() if isinstance(values, Mapping) else enumerate(values))
         self._moved = [(place, *found) for place, value in placed for found in _ages_of(value)]
-        self._owned = [place for place, value in placed if value == _NOBODY]
+        self._others = [(place, v) for place, v in placed if isinstance(v, UUID | str) and v in _OTHERS]
 
     def filled(self, question: Question) -> Rendered:
         """The text with the values of a question."""
         values: Any = dict(self._values) if isinstance(self._values, Mapping) else list(self._values)
         for place, age, apart in self._moved:
             values[place] = question.instants[age] + apart
-        for place in self._owned:
-            values[place] = question.workspace
+        for place, stand_in in self._others:
+            values[place] = question.stand_for[stand_in]
         return self._text, values
 
 
@@ -121,24 +127,47 @@ def _series_of(plan: Plan) -> tuple[Buckets, ...]:
             return ()
 
 
-def _moved(plan: Plan, ages: Ages) -> Plan:
+def _moved(plan: Plan, ages: Ages, others: "_Others") -> Plan:
     """The plan about nobody's events, in far-off ages."""
     match plan:
         case Scan():
-            return _scan(plan, ages)
+            return others.of(plan, ages)
         case Aggregate():
             buckets = plan.buckets and _Series.moved(plan.buckets, ages)
-            return replace(plan, scan=_scan(plan.scan, ages), buckets=buckets)
+            return replace(plan, scan=others.of(plan.scan, ages), buckets=buckets)
         case CohortPlan():
             acquisition, activity = (_Series.moved(each, ages) for each in _series_of(plan))
-            return replace(plan, scan=_scan(plan.scan, ages), acquisition=acquisition, activity=activity)
+            return replace(plan, scan=others.of(plan.scan, ages), acquisition=acquisition, activity=activity)
         case PeoplePage():
-            return replace(plan, scan=_scan(plan.scan, ages))
+            return replace(plan, scan=others.of(plan.scan, ages))
 
 
-def _scan(scan: Scan, ages: Ages) -> Scan:
-    span = Span(ages[scan.span.start], ages[scan.span.end])
-    return replace(scan, workspace_id=_NOBODY, span=span, zone="")
+class _Others:
+    """Stand-ins for what is no instant, each with what it stands for."""
+
+    def __init__(self) -> None:
+        self.stand_for: dict[object, object] = {}
+        self._words = iter(_WORDS)
+
+    def of(self, scan: Scan, ages: Ages) -> Scan:
+        """The scan of nobody's events that meet filters nobody asked for."""
+        self.stand_for[_NOBODY] = scan.workspace_id
+        span = Span(ages[scan.span.start], ages[scan.span.end])
+        filters = tuple(map(self._filter, scan.filters))
+        return replace(scan, workspace_id=_NOBODY, span=span, zone="", filters=filters)
+
+    def _filter(self, given: Predicate) -> Predicate:
+        if given.op not in _EQUALS:
+            return given
+        if isinstance(given.value, tuple):
+            return replace(given, value=tuple(map(self._word, given.value)))
+        return replace(given, value=self._word(given.value))
+
+    def _word(self, value: T) -> T | str:
+        if not isinstance(value, str) or (word := next(self._words, None)) is None:
+            return value
+        self.stand_for[word] = value
+        return word
 
 
 @dataclass(frozen=True, slots=True)

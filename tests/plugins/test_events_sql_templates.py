@@ -53,11 +53,19 @@ def asked(plan):
     return [each for each in listener.heard if isinstance(each, Built)]
 
 
+def other(operand):
+    """An operand of the same kind."""
+    if isinstance(operand, tuple):
+        return tuple(map(other, operand))
+    return f"other {operand}" if isinstance(operand, str) else operand
+
+
 def elsewhere(random, plan):
     """The plan about other days, and more or fewer of them, of another workspace."""
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
     span = Span(plan.scan.span.start + moved, plan.scan.span.end + moved + longer)
-    scan = replace(plan.scan, workspace_id=OTHER, span=span)
+    filters = tuple(replace(each, value=other(each.value)) for each in plan.scan.filters)
+    scan = replace(plan.scan, workspace_id=OTHER, span=span, filters=filters)
     zone = ZoneInfo(scan.zone)
     match plan:
         case Aggregate(buckets=None):
