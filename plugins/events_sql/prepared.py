@@ -133,7 +133,8 @@ class Source:
 
     def cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
         """The source as a common table, see `under`."""
-        return self._given(read, values, *starmap(sa.column, self._kinds.items())).cte(name)
+        columns = starmap(sa.column, self._kinds.items())
+        return _reading(self._given(values).columns(*columns), read).cte(name)
 
     def under(self, name: str, *read: sa.FromClause, **values: Any) -> Derived:
         """The source as a part of a FROM clause.
@@ -143,15 +144,13 @@ class Source:
             read: common tables it reads by their names; tables of other kinds are there anyway.
             values: by name of the parameter; those it does not have do no harm.
         """
-        return Derived(self._given(read, values), name, self._kinds)
+        given = self._given(values)
+        return Derived(_reading(given.columns(), read) if read else given, name, self._kinds)
 
-    def _given(
-        self, read: Iterable[sa.FromClause], values: Mapping[str, Any], *columns: sa.ColumnClause[Any]
-    ) -> TextualSelect:
-        told = {n: sa.literal(value, _KINDS[n]) for n, value in values.items() if n in self.parameters}
-        ctes = [table for table in read if isinstance(table, sa.CTE)]
-        found = _Given(self, told).columns(*columns)
-        return found.add_cte(*ctes) if ctes else found
+    def _given(self, values: Mapping[str, Any]) -> "_Given":
+        return _Given(
+            self, {n: sa.literal(value, _KINDS[n]) for n, value in values.items() if n in self.parameters}
+        )
 
     def text(self, dialect: Dialect) -> _Text:
         """What it is in a dialect."""
@@ -171,6 +170,12 @@ def source(build: Callable[..., Found], *shape: Any) -> Source:
         shape: plain values.
     """
     return Source(build(*shape))
+
+
+def _reading(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
+    """A source with the common tables it reads."""
+    ctes = [table for table in read if isinstance(table, sa.CTE)]
+    return found.add_cte(*ctes) if ctes else found
 
 
 class _Given(sa.TextClause):
