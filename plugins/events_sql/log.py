@@ -9,9 +9,10 @@ import sqlalchemy as sa
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.properties import property_keys
+from plugins.events_sql.properties import most_frequent, property_of
 from plugins.events_sql.relations import EventRows, MoneyRows
 from plugins.events_sql.rows import aware, event, naive
+from plugins.events_sql.statements import built
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import (
     CHARGE,
@@ -39,12 +40,8 @@ def seen(scan: Scan) -> tuple[sa.FromClause, list[Expression]]:
 
 def page(plan: EventPage, reader: Reader) -> Events:
     """A page of events, newest first: its place first, narrow, then only its rows, wide."""
+    total = reader.rows(built(_total, plan.scan))[0][0] if plan.total else None
     source, where = seen(plan.scan)
-    total = (
-        reader.rows(sa.select(sa.func.count()).select_from(source).where(*where))[0][0]
-        if plan.total
-        else None
-    )
     older = [*where, _before(plan.after)] if plan.after else where
     place = sa.select(EVENTS.c.timestamp, EVENTS.c.seq).select_from(source).where(*older).order_by(*NEWEST)
     found = reader.rows(place.limit(plan.limit + 1).offset(plan.offset))
@@ -53,6 +50,11 @@ def page(plan: EventPage, reader: Reader) -> Events:
         return Events([], total, has_more=False)
     rows = sa.select(*ROW).select_from(source).where(*older, *_from_to(shown[-1], shown[0])).order_by(*NEWEST)
     return Events([event(row) for row in reader.rows(rows)], total, has_more=len(found) > plan.limit)
+
+
+def _total(scan: Scan) -> sa.Select[Any]:
+    source, where = seen(scan)
+    return sa.select(sa.func.count()).select_from(source).where(*where)
 
 
 def _before(moment: tuple[datetime, int]) -> Expression:
@@ -74,23 +76,25 @@ def _from_to(oldest: tuple[Any, ...], newest: tuple[Any, ...]) -> list[Expressio
 
 def names(scan: Scan, reader: Reader) -> list[EventName]:
     """Event names, most frequent first."""
+    found = reader.rows(built(_names, scan))
+    return [EventName(name, n, aware(first), aware(last)) for name, n, first, last in found]
+
+
+def _names(scan: Scan) -> sa.Select[Any]:
     source, where = seen(scan)
     at = EVENTS.c.timestamp
     count = sa.func.count().label("n")
-    found = reader.rows(
-        sa.select(EVENTS.c.event_name, count, sa.func.min(at), sa.func.max(at))
-        .select_from(source)
-        .where(*where)
-        .group_by(EVENTS.c.event_name)
-        .order_by(count.desc(), EVENTS.c.event_name)
-    )
-    return [EventName(name, n, aware(first), aware(last)) for name, n, first, last in found]
+    told = sa.select(EVENTS.c.event_name, count, sa.func.min(at), sa.func.max(at)).select_from(source)
+    return told.where(*where).group_by(EVENTS.c.event_name).order_by(count.desc(), EVENTS.c.event_name)
 
 
 def properties(scan: Scan, limit: int, reader: Reader) -> list[PropertyKey]:
     """Custom keys by event name, the most frequent ones of each."""
-    source, where = seen(scan)
-    return property_keys(source, where, limit, reader)
+    return [property_of(row) for row in reader.rows(built(_properties, scan, limit))]
+
+
+def _properties(scan: Scan, limit: int) -> sa.Select[Any]:
+    return most_frequent(*seen(scan), limit)
 
 
 def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> list[LiveVisitor]:

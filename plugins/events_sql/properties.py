@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.engine import Reader
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import RESERVED_KEYS, RESERVED_STARTS, PropertyKey
 
@@ -22,17 +21,14 @@ _TYPES: Final = {
 """The engines' names of JSON types as the contract names them; every other one is a number."""
 
 
-def property_keys(
-    source: sa.FromClause, where: list[Expression], limit: int, reader: Reader
-) -> list[PropertyKey]:
-    """Custom keys of the events under some conditions, the most frequent ones of each name."""
+def most_frequent(source: sa.FromClause, where: list[Expression], limit: int) -> sa.Select[Any]:
+    """Custom keys of the events under some conditions, at most ``limit`` of each name; see `property_of`."""
     facts = _facts(source, where).subquery("facts")
     rank = sa.func.row_number().over(
         partition_by=facts.c.event_name, order_by=(facts.c.n.desc(), facts.c.key)
     )
     ranked = sa.select(facts, rank.label("place")).subquery("ranked")
-    shown = sa.select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.event_name, ranked.c.place)
-    return [_property(row) for row in reader.rows(shown)]
+    return sa.select(ranked).where(ranked.c.place <= limit).order_by(ranked.c.event_name, ranked.c.place)
 
 
 def _facts(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
@@ -65,7 +61,8 @@ def _facts(source: sa.FromClause, where: list[Expression]) -> sa.Select[Any]:
     ).group_by(values.c.event_name, values.c.key)
 
 
-def _property(row: tuple[Any, ...]) -> PropertyKey:
+def property_of(row: tuple[Any, ...]) -> PropertyKey:
+    """A row of `most_frequent` as its value."""
     name, key, count, different, sample, kinds, _ = row
     types = {_TYPES.get(kind, "number") for kind in kinds or ()} or {"null"}
     return PropertyKey(

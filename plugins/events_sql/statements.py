@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import cache
 from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -30,8 +31,8 @@ def built(build: Callable[..., Statement], *given: object) -> Built:
     """The statement ``build(*given)``, built once for all that have a template in common (`templates`).
 
     Args:
-        build: a pure function of a module. It may move the instants of a plan by some time and compare
-            them with one another, and knows no calendar.
+        build: a pure function of a module. It may move the instants of a plan by some time; what it makes
+            of them does not depend on what they are.
         given: a plan, and plain values without instants; their ``repr`` tells all of them.
     """
     return Built(build, given)
@@ -80,6 +81,12 @@ def _rendered(compiled: SQLCompiler, values: Mapping[str, Any]) -> Rendered:
     if not compiled.positional:
         return str(compiled), values
     return str(compiled), [values[name] for name in compiled.positiontup or ()]
+
+
+@cache
+def statements_of(dialect: type[DefaultDialect]) -> Statements:
+    """The texts of a dialect, for all stores of the process."""
+    return Statements(dialect())
 
 
 class _Latest(Generic[T]):

@@ -1,10 +1,10 @@
 """Questions that differ only in when they look, whose events, and what filters look for: one text for all.
 
 Building and compiling a question costs far more than filling in its values. So that is done with
-stand-ins: every instant of the question is replaced by the beginning of a far-off age of its own, in
-the same order, the workspace by one that nobody has, and a text that something is to equal by a word
-that nobody says. Whatever comes out near the beginning of an age is that instant of the question,
-moved by as much; the others come out as they are.
+stand-ins: each instant of the question is replaced by the beginning of a far-off age of its own, and
+the workspace, its currency, the names of its conversions and the texts that something is to equal by
+others that nobody has. Whatever comes out near the beginning of an age is that instant of the question,
+moved by as much; other stand-ins come out as they are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,19 +25,18 @@ Rendered: TypeAlias = tuple[str, Values]
 
 T = TypeVar("T")
 Plan: TypeAlias = Scan | Aggregate | CohortPlan | PeoplePage
-Ages: TypeAlias = Mapping[datetime, datetime]
+
+_AGE: Final = 600
+_AGES: Final = tuple(datetime(year, 1, 1, tzinfo=UTC) for year in range(3000, 6600, _AGE))
+"""For the span, and for the first start and the end of up to two series of buckets."""
 
 _NOBODY: Final = uuid4()
-_WORDS: Final = tuple(uuid4().hex for _ in range(20))
-_OTHERS: Final = {_NOBODY, *_WORDS}
+_CURRENCY, _NAMES, *_WORDS = (uuid4().hex for _ in range(20))
+_OTHERS: Final = {_NOBODY, _CURRENCY, _NAMES, *_WORDS}
 _EQUALS: Final = {Op.EQ, Op.NEQ, Op.IN, Op.NOT_IN}
-_AGE: Final = 240
-_AGES: Final = tuple(datetime(year, 1, 1, tzinfo=UTC) for year in range(2400, 9600, _AGE))
-_NEAR: Final = timedelta(days=119 * 365)
-"""Less than half an age; whatever a statement adds to its instants or takes from them is less, too."""
-
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = _FIRST + _NEAR
+_LAST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+"""So that nothing a statement adds to an instant, or takes from it, reaches half an age."""
 
 
 class Question(NamedTuple):
@@ -63,12 +62,11 @@ def question(given: tuple[object, ...]) -> Question:
     plan = given[0] if given else None
     if not isinstance(plan, Scan | Aggregate | CohortPlan | PeoplePage) or _goes_by_zone(plan):
         return Question(given)
-    instants = sorted({*_instants(plan)})
-    if len(instants) > len(_AGES) or instants[0] < _FIRST or instants[-1] > _LAST:
+    instants = tuple(_instants(plan))
+    if min(instants) < _FIRST or max(instants) > _LAST:
         return Question(given)
     others = _Others()
-    moved = _moved(plan, dict(zip(instants, _AGES, strict=False)), others)
-    return Question((moved, *given[1:]), tuple(map(naive, instants)), others.stand_for)
+    return Question((_moved(plan, others), *given[1:]), tuple(map(naive, instants)), others.stand_for)
 
 
 class Template:
@@ -83,7 +81,7 @@ class Template:
         self._text, self._values = text, values
         placed = list(values.items() if isinstance(values, Mapping) else enumerate(values))
         self._moved = [(place, *found) for place, value in placed for found in _ages_of(value)]
-        self._others = [(place, v) for place, v in placed if isinstance(v, UUID | str) and v in _OTHERS]
+        self._others = [(place, *found) for place, value in placed for found in _other_of(value)]
 
     def filled(self, question: Question) -> Rendered:
         """The text with the values of a question."""
@@ -101,6 +99,13 @@ def _ages_of(value: object) -> Iterator[tuple[int, timedelta]]:
         age = (value.year - _AGES[0].year + _AGE // 2) // _AGE
         if 0 <= age < len(_AGES):
             yield age, value - naive(_AGES[age])
+
+
+def _other_of(value: object) -> Iterator[tuple[object]]:
+    """The stand-in that a value is, or is a list of."""
+    one = value[0] if isinstance(value, list) and len(value) == 1 else value
+    if isinstance(one, UUID | str) and one in _OTHERS:
+        yield (one,)
 
 
 def _goes_by_zone(plan: Plan) -> bool:
@@ -127,19 +132,20 @@ def _series_of(plan: Plan) -> tuple[Buckets, ...]:
             return ()
 
 
-def _moved(plan: Plan, ages: Ages, others: "_Others") -> Plan:
+def _moved(plan: Plan, others: "_Others") -> Plan:
     """The plan about nobody's events, in far-off ages."""
     match plan:
         case Scan():
-            return others.of(plan, ages)
+            return others.of(plan)
         case Aggregate():
-            buckets = plan.buckets and _Series.moved(plan.buckets, ages)
-            return replace(plan, scan=others.of(plan.scan, ages), buckets=buckets)
+            buckets = plan.buckets and _Series.moved(plan.buckets, *_AGES[2:4])
+            return replace(plan, scan=others.of(plan.scan), buckets=buckets)
         case CohortPlan():
-            acquisition, activity = (_Series.moved(each, ages) for each in _series_of(plan))
-            return replace(plan, scan=others.of(plan.scan, ages), acquisition=acquisition, activity=activity)
+            acquisition = _Series.moved(plan.acquisition, *_AGES[2:4])
+            activity = _Series.moved(plan.activity, *_AGES[4:6])
+            return replace(plan, scan=others.of(plan.scan), acquisition=acquisition, activity=activity)
         case PeoplePage():
-            return replace(plan, scan=others.of(plan.scan, ages))
+            return replace(plan, scan=others.of(plan.scan))
 
 
 class _Others:
@@ -149,12 +155,19 @@ class _Others:
         self.stand_for: dict[object, object] = {}
         self._words = iter(_WORDS)
 
-    def of(self, scan: Scan, ages: Ages) -> Scan:
+    def of(self, scan: Scan) -> Scan:
         """The scan of nobody's events that meet filters nobody asked for."""
-        self.stand_for[_NOBODY] = scan.workspace_id
-        span = Span(ages[scan.span.start], ages[scan.span.end])
-        filters = tuple(map(self._filter, scan.filters))
-        return replace(scan, workspace_id=_NOBODY, span=span, zone="", filters=filters)
+        own = scan.conversions
+        self.stand_for |= {_NOBODY: scan.workspace_id, _CURRENCY: scan.currency, _NAMES: sorted(own.names)}
+        return replace(
+            scan,
+            workspace_id=_NOBODY,
+            span=Span(*_AGES[:2]),
+            currency=_CURRENCY,
+            zone="",
+            conversions=replace(own, names=frozenset({_NAMES})),
+            filters=tuple(map(self._filter, scan.filters)),
+        )
 
     def _filter(self, given: Predicate) -> Predicate:
         if given.op not in _EQUALS:
@@ -177,12 +190,11 @@ class _Series(Buckets):
     runs: tuple[Stretch, ...]
 
     @staticmethod
-    def moved(buckets: Buckets, ages: Ages) -> "_Series":
+    def moved(buckets: Buckets, first: datetime, end: datetime) -> "_Series":
         """All starts move with the first; the last run is as long as may be."""
-        runs, first = buckets.stretches(), ages[buckets.starts[0]]
-        moved = [replace(run, start=first + (run.start - buckets.starts[0])) for run in runs]
+        moved = [replace(run, start=first + (run.start - buckets.starts[0])) for run in buckets.stretches()]
         moved[-1] = replace(moved[-1], count=1)
-        return _Series(buckets.unit, (first,), ages[buckets.end], tuple(moved))
+        return _Series(buckets.unit, (first,), end, tuple(moved))
 
     def stretches(self) -> tuple[Stretch, ...]:
         """The runs."""

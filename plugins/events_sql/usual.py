@@ -1,22 +1,25 @@
-"""Questions every workspace asks: their sources are compiled when the store opens, while nobody waits."""
+"""Questions every workspace asks: they are built when a store opens, while nobody waits."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy.engine.default import DefaultDialect
-
 from plugins.events_sql.aggregate import statement
-from plugins.events_sql.statements import Statements
+from plugins.events_sql.cohorts import cohorts
+from plugins.events_sql.people import gather, shown
+from plugins.events_sql.statements import Built, Statement, Statements
 from service_core.plugin import (
     Aggregate,
+    Buckets,
+    CohortPlan,
     ConversionSet,
     Credit,
+    PeoplePage,
     Relation,
     Scan,
     Span,
+    Unit,
     Weighting,
     count,
     distinct,
@@ -36,10 +39,31 @@ _MEASURES: Final = (
 _BY: Final = {"events": "entry.channel", "sessions": "entry.channel", "conversions": "entry.channel"}
 
 
+class _Rehearsal:
+    """What questions are asked of when nobody wants to know: their statements are built, and there is nothing."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    def rows(self, asked: Statement | Built) -> list[Any]:
+        """Nothing."""
+        self._statements.render(asked)
+        return []
+
+    def keep(self, _: str, asked: Statement | Built) -> None:
+        """Nothing."""
+        self._statements.render(asked)
+
+
 @cache
-def prepare(dialect: Callable[[], DefaultDialect]) -> None:
-    """Compile the sources of nearly all questions for a dialect, once in a process."""
-    statements = Statements(dialect())
+def prepare(statements: Statements) -> None:
+    """Build nearly all sources, and the reads of many statements, once in a process."""
+    rehearsal: Any = _Rehearsal(statements)
     for measures in _MEASURES:
-        statements.render(statement(Aggregate(_SCAN, measures, credit=_LAST)))
-    statements.render(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
+        rehearsal.rows(statement(Aggregate(_SCAN, measures, credit=_LAST)))
+    rehearsal.rows(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
+    page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
+    gather(page, rehearsal)
+    shown(page, rehearsal)
+    weeks = Buckets(Unit.WEEK, (_START,), _START + timedelta(weeks=1))
+    cohorts(CohortPlan(_SCAN, weeks, weeks), rehearsal)

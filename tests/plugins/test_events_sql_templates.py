@@ -65,7 +65,14 @@ def elsewhere(random, plan):
     moved, longer = timedelta(days=random.randint(-900, 900)), timedelta(hours=random.randint(0, 4000))
     span = Span(plan.scan.span.start + moved, plan.scan.span.end + moved + longer)
     filters = tuple(replace(each, value=other(each.value)) for each in plan.scan.filters)
-    scan = replace(plan.scan, workspace_id=OTHER, span=span, filters=filters)
+    scan = replace(
+        plan.scan,
+        workspace_id=OTHER,
+        span=span,
+        filters=filters,
+        currency=random.choice(("EUR", "USD")),
+        conversions=replace(plan.scan.conversions, names=frozenset(random.sample(["a", "b", "c"], 2))),
+    )
     zone = ZoneInfo(scan.zone)
     match plan:
         case Aggregate(buckets=None):
@@ -84,7 +91,7 @@ def elsewhere(random, plan):
 
 @pytest.mark.parametrize("draw", [plans.aggregate, plans.cohorts, plans.people])
 def test_a_question_says_the_same_whatever_was_asked_before(draw):
-    for seed, dialect in zip(range(45), cycle(DIALECTS), strict=False):
+    for seed, dialect in zip(range(24), cycle(DIALECTS), strict=False):
         random = Random(seed)
         plan = draw(random, world(random, 20))
         warm = Statements(dialect())
