@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -16,6 +17,8 @@ from plugins.events_sql.prepared import Derived
 from plugins.events_sql.presence import told_by_sessions
 from plugins.events_sql.statements import Built, built
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
+
+_PARTS: Final = "parts"
 
 
 def aggregate(plan: Aggregate, reader: Reader) -> Grid:
@@ -50,16 +53,19 @@ def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
     parts = [Part(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]
     if len(parts) == 1:
         return Derived(parts[0], "grid", parts[0].kinds)
-    together, names = Derived(Together(parts), "parts", parts[0].kinds), keys(plan)
-    sums = [_summed(together.c[f"m{i}"], leaf).label(f"m{i}") for i, leaf in enumerate(leaves)]
+    together, names = Derived(Together(parts), _PARTS, parts[0].kinds), keys(plan)
+    sums = [_summed(i, in_seconds(leaf)) for i, leaf in enumerate(leaves)]
     summed = Grouped([*(together.c[key].label(key) for key in names), *sums], together, (), len(names))
     return Derived(summed, "grid", summed.kinds)
 
 
-def _summed(column: Expression, leaf: Leaf) -> Expression:
-    if in_seconds(leaf):
-        return sa.func.coalesce(sa.func.sum(column), sa.literal_column("0.0", sa.Double))
-    return fn.Whole(sa.func.sum(column))
+@cache
+def _summed(i: int, seconds: bool) -> sa.Label[Any]:
+    """The sum of a leaf over all parts."""
+    if seconds:
+        summed = sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.Double))
+        return sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)).label(f"m{i}")
+    return fn.Whole(sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.BigInteger))).label(f"m{i}")
 
 
 def _sum_of_all(column: Expression, leaf: Leaf) -> Expression:

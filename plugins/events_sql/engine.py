@@ -15,7 +15,8 @@ from uuid import UUID
 from sqlalchemy.engine.default import DefaultDialect
 
 from plugins.events_sql.settings import SqlSettings
-from plugins.events_sql.statements import Built, Statement, Statements, Values
+from plugins.events_sql.statements import Built, Statement, Statements, statements_of
+from plugins.events_sql.templates import Values
 from plugins.events_sql.watch import Watch
 from service_core.plugin import Event, FunnelPlan, QueryTimeout, StoreUnavailable
 
@@ -196,7 +197,7 @@ class Engine:
         self._backend = backend
         self._timeout = backend.settings.timeout_seconds
         self._watch = Watch(backend.answers)
-        self._statements = Statements(backend.dialect)
+        self._statements = statements_of(backend.dialect)
         self._readers = ThreadPoolExecutor(backend.settings.readers, thread_name_prefix="events-read")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="events-write")
         self._streams = ThreadPoolExecutor(STREAMS, thread_name_prefix="events-stream")
@@ -209,9 +210,9 @@ class Engine:
         """
         await asyncio.wrap_future(self._writer.submit(self._backend.open))
 
-    def prepare(self, work: Callable[..., None]) -> None:
-        """Do something once for the dialect where nobody waits for it."""
-        self._streams.submit(work, type(self._backend.dialect))
+    def prepare(self, work: Callable[[Statements], None]) -> None:
+        """Build statements where nobody waits for them."""
+        self._streams.submit(work, self._statements)
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Run a question in the pool.

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from functools import cache
 from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -12,7 +11,6 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from plugins.events_sql.templates import Rendered, Template, question
-from plugins.events_sql.templates import Values as Values
 
 T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
@@ -83,10 +81,12 @@ def _rendered(compiled: SQLCompiler, values: Mapping[str, Any]) -> Rendered:
     return str(compiled), [values[name] for name in compiled.positiontup or ()]
 
 
-@cache
-def statements_of(dialect: type[DefaultDialect]) -> Statements:
+_OF_ALL: Final[dict[type[DefaultDialect], Statements]] = {}
+
+
+def statements_of(dialect: DefaultDialect) -> Statements:
     """The texts of a dialect, for all stores of the process."""
-    return Statements(dialect())
+    return _OF_ALL.setdefault(type(dialect), Statements(dialect))
 
 
 class _Latest(Generic[T]):

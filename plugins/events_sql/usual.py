@@ -65,5 +65,6 @@ def prepare(statements: Statements) -> None:
     page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
     gather(page, rehearsal)
     shown(page, rehearsal)
-    weeks = Buckets(Unit.WEEK, (_START,), _START + timedelta(weeks=1))
-    cohorts(CohortPlan(_SCAN, weeks, weeks), rehearsal)
+    for unit, length in ((Unit.DAY, timedelta(days=1)), (Unit.WEEK, timedelta(weeks=1))):
+        series = Buckets(unit, (_START,), _START + length)
+        cohorts(CohortPlan(_SCAN, series, series), rehearsal)

@@ -3,9 +3,8 @@
     python -m tests.bench.panels --folder /tmp/bench
 
 Requests go through the one door, as a browser's would, without a socket. The engine's own time of each
-panel is taken while nothing else runs; the burst asks all nine at the same moment. Planning is what a
-panel costs beyond its statements: checking, resolving, compiling, joining, rounding and JSON. The
-peer's figures are 0.75 s for 30 days and 5 s for 365 days of a million events.
+panel is taken while nothing else runs; the burst asks all nine at the same moment. The peer's figures
+are 0.75 s for 30 days and 5 s for 365 days of a million events.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from rich.table import Table
 from hosts.composition.compose import Service, compose
 from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
 from plugins.events_sql.engine import Engine
-from plugins.events_sql.statements import Statements
+from plugins.events_sql.statements import statements_of
 from service_core.access.keys import mint_key
 from service_core.access.model import Workspace
 from service_core.gateway.exchange import Request
@@ -39,7 +38,6 @@ SHARE: Final = 0.3
 
 PEER_SECONDS: Final = {30: 0.75, 365: 5.0}
 TARGET_FASTER: Final = 10
-TARGET_PLANNING_MS: Final = 3.0
 
 
 def panels(days: int) -> dict[str, Request]:
@@ -63,34 +61,28 @@ def panels(days: int) -> dict[str, Request]:
 
 
 class Watched:
-    """The engine with a clock at its statements, which may also repeat what they answered before."""
+    """The engine with a clock at its statements."""
 
     def __init__(self, engine: Engine) -> None:
         self.seconds = 0.0
-        self.replays = False
-        self._read, self._answers = engine.read, dict[str, Any]()
+        self._read = engine.read
         engine.read = self._watched  # type: ignore[method-assign]
 
     async def _watched(self, work: Any) -> Any:
-        if self.replays:
-            return work(_Statements(None, self))
         return await self._read(lambda reader: work(_Statements(reader, self)))
 
     def ask(self, reader: Any, text: str, values: list[Any]) -> Any:
-        """Run a statement, or answer as it was answered before."""
-        name = f"{text} {values}"
-        if self.replays:
-            return self._answers[name]
+        """Run a statement."""
         started = time.perf_counter()
-        self._answers[name] = reader.text(text, values)
+        answer = reader.text(text, values)
         self.seconds += time.perf_counter() - started
-        return self._answers[name]
+        return answer
 
 
 class _Statements:
     """A reader whose statements are watched; compiling them is not their time."""
 
-    known = Statements(DuckDialect())
+    known = statements_of(DuckDialect())
 
     def __init__(self, reader: Any, watched: Watched) -> None:
         self._reader, self._watched = reader, watched
@@ -157,41 +149,6 @@ async def compare(
     )
 
 
-async def planning(service: Service, key: str, watch: Watched, console: Console) -> None:
-    """Processor time of a request whose statements answer at once: everything but the engine."""
-    first, last = END - timedelta(days=30), END - timedelta(days=1)
-    plan = {
-        "metrics": ["visitors", "bounce_rate", "conversions"],
-        "dimensions": ["channel", "country"],
-        "filters": [{"dimension": "device_type", "value": "mobile"}],
-        "date_range": {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"},
-    }
-    asked = {"query of 3 metrics": Request("POST", "/v1/query", body=json.dumps(plan).encode()), **panels(30)}
-    table = Table(
-        *("request", "asked before", "new dates"),
-        title=f"ms of everything but the engine, target {TARGET_PLANNING_MS:.0f} a query",
-    )
-    for name, request in asked.items():
-        await ask(service, request, key)
-        watch.replays = True
-        again = [await _work(service, request, key) for _ in range(40)]
-        anew = []
-        for _ in range(40):
-            _Statements.known._questions._kept.clear()
-            anew.append(await _work(service, request, key))
-        watch.replays = False
-        style = "" if median(again) <= TARGET_PLANNING_MS else "bold red"
-        table.add_row(name, f"{median(again):.2f}", f"{median(anew):.2f}", style=style)
-    console.print(table)
-
-
-async def _work(service: Service, request: Request, key: str) -> float:
-    """Processor time of one request, in milliseconds."""
-    started = time.process_time()
-    await ask(service, request, key)
-    return (time.process_time() - started) * 1000
-
-
 def prepared(folder: Path, name: str) -> bool:
     """Make the folder, forget the keys of an earlier run, and tell whether the history has to be written."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -220,7 +177,6 @@ async def main(events: int, folder: Path, rounds: int) -> None:
             console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
         key = await key_of(service)
         watch = Watched(service.ports.events._engine)  # type: ignore[attr-defined]
-        await planning(service, key, watch, console)
         for days in PEER_SECONDS:
             await compare(service, key, days, rounds, watch, console)
 

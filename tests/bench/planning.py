@@ -6,8 +6,8 @@ Requests go through the one door, without a socket. The engine answers every sta
 it before, at once and in the same thread, so the processor time of that thread is everything else.
 Planning is what passes until the engine has the last statement of a request: credentials, the request
 read, its plan, its statements. The whole is that and the answer: joining, rounding, JSON.
-``first`` is a question whose shape nobody asked since the statements were forgotten (`/overview` was
-asked); ``new dates`` the same question about another month. A request may put several questions to the
+``first`` is a question whose shape nobody asked since the store was opened, but `/overview` was asked;
+``new dates`` is the same question about another month. A request may put several questions to the
 store; planning is told of the whole request, and of one question of it.
 """
 
@@ -30,7 +30,9 @@ from rich.table import Table
 from hosts.composition.compose import Service, compose
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.engine import Backend, Reader
-from plugins.events_sql.statements import Statements, Values
+from plugins.events_sql.statements import Statements
+from plugins.events_sql.templates import Values
+from plugins.events_sql.usual import prepare
 from service_core.gateway.exchange import Request
 from service_core.insight.query.formula import atoms, leaf_of
 from service_core.insight.query.questions import Questions
@@ -184,8 +186,9 @@ class Bench:
             reader.close()
 
     def forget(self) -> None:
-        """Know no statement any more."""
+        """Know no statement any more but those that are built when a store opens."""
         self._engine._statements = Statements(self.played.dialect)
+        prepare(self._engine._statements)
 
     async def ask(self, request: Request) -> tuple[float, float]:
         """Processor milliseconds of one request: of planning it, and of all."""

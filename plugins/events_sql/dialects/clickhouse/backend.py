@@ -23,7 +23,7 @@ from plugins.events_sql.dialects.clickhouse import layout, writing
 from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHouseDialect, named
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import ClickHouseSettings
-from plugins.events_sql.statements import Values
+from plugins.events_sql.templates import Values
 from plugins.events_sql.walks import ordered
 from service_core.plugin import Event, FunnelPlan, QueryTimeout, StartupError
 

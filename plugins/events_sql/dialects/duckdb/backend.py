@@ -16,8 +16,8 @@ from plugins.events_sql.dialects.duckdb.walk import walk
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.periods import micros, micros_of
 from plugins.events_sql.settings import DuckSettings
-from plugins.events_sql.statements import Values
 from plugins.events_sql.tables import META
+from plugins.events_sql.templates import Values
 from service_core.plugin import Event, FunnelPlan, StartupError, StoreUnavailable
 
 if TYPE_CHECKING:

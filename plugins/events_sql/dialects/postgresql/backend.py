@@ -23,8 +23,8 @@ from plugins.events_sql.dialects.postgresql import layout
 from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import PostgresSettings
-from plugins.events_sql.statements import Values
 from plugins.events_sql.tables import BATCH, META
+from plugins.events_sql.templates import Values
 from plugins.events_sql.walks import ordered
 from service_core.plugin import Event, FunnelPlan, StartupError
 
