@@ -83,6 +83,7 @@ def _import(
     from hosts.importing.run import Task
 
     digest = digest_of(file)
+    entries(digest)  # a format that is not known is told before anything begins
     task = Task(config, digest, lambda: entries(digest), shift_to_now, workspace)
     show(file.name, run_shown(task, file.name, file.stat().st_size))
 
