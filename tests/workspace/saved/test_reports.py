@@ -73,7 +73,7 @@ DEFINITIONS = [
     ({"source": "query", "plan": PLAN | {"order_by": [{"field": "os"}]}}, "invalid_plan", "plan.order_by[0].field"),
     ({"source": "query", "plan": PLAN | {"filters": [{"dimension": "os", "op": "~", "value": "x"}]}}, "invalid_plan", "plan.filters[0].op"),
     ({"source": "query", "plan": PLAN | {"filters": [{"dimension": "os", "value": "x"}] * 11}}, "invalid_plan", "plan.filters"),
-    ({"source": "query", "plan": {"metrics": ["attributed_revenue"], "attribution": {"model": "magic"}}}, "invalid_plan", "plan.model"),
+    ({"source": "query", "plan": {"metrics": ["attributed_revenue"], "attribution": {"model": "magic"}}}, "invalid_plan", "plan.attribution.model"),
 ]  # fmt: skip
 
 
