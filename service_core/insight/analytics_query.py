@@ -25,6 +25,7 @@ from service_core.insight.suggestions import suggestions
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, seal, unseal
+from service_core.kernel.reading import Measured
 
 
 @operation("POST /query", tag="query")
@@ -55,7 +56,7 @@ async def post_query(
             row_count=len(page.rows),
             complete=await questions.complete(who, question.range, question.metrics),
             data_through=await questions.watermark(who, question.metrics),
-            did_you_mean=[] if page.groups else await suggestions(who, questions, question),
+            did_you_mean=await suggestions(who, questions, question) if _is_empty(page, totals) else [],
             query_ms=round((perf_counter() - started) * 1000),
         ),
     )
@@ -68,6 +69,11 @@ async def _read(who: Caller, questions: Questions, question: Question) -> tuple[
         return page, page.rows[0]
     page, totals = await asyncio.gather(questions.ask(who, question), questions.ask(who, in_total(question)))
     return page, totals.rows[0]
+
+
+def _is_empty(page: Table, totals: Row) -> bool:
+    """Whether nothing was found: without dimensions the row and every bucket are there all the same."""
+    return not page.groups or not any(isinstance(each, Measured) and each.value for each in totals.readings)
 
 
 def _following(body: QueryRequest, who: Caller, cursor: Cursor, page: Table) -> dict[str, Any]:
