@@ -23,7 +23,7 @@ from hosts.monitoring.canary import Canary
 from hosts.ownership import consumer_of
 from hosts.roles.model import Role
 from hosts.roles.site import site
-from hosts.roles.work import consuming, exporting, scheduled
+from hosts.roles.tasks import consuming, exporting, scheduled
 from hosts.serving import address_of, bind, require, serve, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.worker.exports import exporter_of

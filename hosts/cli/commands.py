@@ -20,7 +20,7 @@ from hosts.cli import (
     query,
     serving,
     setup,
-    working,
+    worker,
     workspace,
 )
 from hosts.cli.options import complaints
@@ -57,7 +57,7 @@ app = typer.Typer(
 )
 app.command("init")(setup.init)
 app.command("serve")(serving.serve)
-app.command("worker")(working.worker)
+app.command("worker")(worker.worker)
 app.command("backup")(backing_up.backup)
 app.command("restore")(backing_up.restore)
 app.command("move")(moving.move)

@@ -57,7 +57,7 @@ def serve(
     """
     chosen: Server | None = None if server is None else server.value
     if role is RoleName.WORKER:
-        from hosts.roles.working import run as work
+        from hosts.roles.worker import run as work
 
         work(config, workers)
     elif role is not None or workers > 1:

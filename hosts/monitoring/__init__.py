@@ -63,7 +63,7 @@ def counted(app: App, host: str, place: Callable[[str, str], str | None]) -> App
 async def beating(role: str, readiness: Readiness, stop: asyncio.Event) -> None:
     """Tell every few seconds that this process lives, and what its probes see, until ``stop`` is set."""
     if is_on():
-        from hosts.monitoring.beat import beat  # noqa: PLC0415 - see above
+        from hosts.monitoring.heartbeat import beat  # noqa: PLC0415 - see above
 
         await beat(role, readiness, BEAT_SECONDS, stop)
 
@@ -71,7 +71,7 @@ async def beating(role: str, readiness: Readiness, stop: asyncio.Event) -> None:
 async def sing(canary: Canary, ports: Ports, settings: MonitoringSettings, stop: asyncio.Event) -> None:
     """Send canaries until ``stop`` is set."""
     if is_on():
-        from hosts.monitoring.song import heard  # noqa: PLC0415 - see above
+        from hosts.monitoring.canary_metrics import heard  # noqa: PLC0415 - see above
 
         await canary.sing(
             ports.queue, ports.events, ports.clock, seconds=settings.canary_seconds, stop=stop, told=heard

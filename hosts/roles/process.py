@@ -17,7 +17,7 @@ from hosts.composition.ports import Ports, running
 from hosts.composition.wrapping import wrapped
 from hosts.monitoring.canary import Canary
 from hosts.roles.model import Role
-from hosts.roles.work import Work, consuming, exporting, scheduled
+from hosts.roles.tasks import Work, consuming, exporting, scheduled
 from hosts.serving import address_of, bind, serve, stop_on_signals
 from hosts.worker.exports import exporter_of
 from service_core.gateway.readiness import Probe, Readiness, queue_probe, store_probe

@@ -12,7 +12,7 @@ import pytest
 
 from hosts.cli.deployment import ports_of
 from hosts.composition.ports import Ports, running
-from hosts.roles.work import proofs_of
+from hosts.roles.tasks import proofs_of
 from service_core.testing.dns import WrittenRecords
 
 HOST = "go.shop.example"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hosts.roles.work import proofs_of
+from hosts.roles.tasks import proofs_of
 from service_core.access.keys import mint_key
 from service_core.kernel.operations import Scope
 from service_core.workspace.links.domains.model import DomainClaim

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.roles.work import proofs_of
+from hosts.roles.tasks import proofs_of
 from service_core.access.mail import MailDown
 from service_core.access.members.enrol import enrol
 from service_core.access.roles import Role

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hosts.roles.work import watch_of
+from hosts.roles.tasks import watch_of
 from service_core.access.mail import MailDown
 from service_core.access.members.enrol import enrol
 from service_core.access.plans import Plan

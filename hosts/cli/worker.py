@@ -9,6 +9,6 @@ def worker(config: ConfigFile = DEFAULT_CONFIG) -> None:
     For deployments whose `exports.jobs` names a queue; run as many as you like. SIGTERM lets the job in
     hand end first.
     """
-    from hosts.roles.working import run
+    from hosts.roles.worker import run
 
     run(config)
