@@ -35,7 +35,9 @@ _ANCHOR: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
 
 
 def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
-    """Every unit booked in a span with its person; a refund's order may be any time before it.
+    """Every unit of a span with its person; a refund's order may be any time before it.
+
+    A unit is of the span it is booked in, and by touch also of that in which its path ends.
 
     Args:
         scan: the workspace, and what converts.
@@ -43,7 +45,13 @@ def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
         rule: which of the units count.
         whole: tell first orders too, so look at all time.
     """
-    shape = (scan.conversions.any_revenue, scan.order_refunds, whole, rule.event_names is not None)
+    shape = (
+        scan.conversions.any_revenue,
+        scan.order_refunds,
+        whole,
+        rule.event_names is not None,
+        rule.by_touch,
+    )
     values = told(scan, span) | {
         "since": naive(span.start - REPEAT),
         "counted": sorted(rule.event_names or ()),
@@ -51,9 +59,11 @@ def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
     return source(_stitched, *shape).cte(UNIT.name, **values)
 
 
-def _stitched(any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool) -> sa.Select[Any]:
+def _stitched(
+    any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool, by_touch: bool
+) -> sa.Select[Any]:
     """Units with their persons, and their first orders when all time is looked at."""
-    found = _units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole)
+    found = _units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole, by_touch=by_touch)
     joined, person_no = person_of(found)
     statement = sa.select(*found.c, person_no.label("person_no")).select_from(joined)
     if whole:
@@ -62,15 +72,17 @@ def _stitched(any_revenue: bool, order_refunds: bool, whole: bool, narrowed: boo
         )
         statement = statement.add_columns(sa.and_(found.c.is_order, place == 1).label("first_order"))
     stitched = statement.subquery("stitched")
-    counted = sa.select(stitched).where(stitched.c.booked >= START, stitched.c.booked < END)
+    instants = (stitched.c.booked, stitched.c.timestamp) if by_touch else (stitched.c.booked,)
+    counted = sa.select(stitched).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
     return counted.where(fn.Listed(stitched.c.event_name, _COUNTED)) if narrowed else counted
 
 
-def _units(*, any_revenue: bool, order_refunds: bool, whole: bool) -> sa.Subquery:
+def _units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch: bool) -> sa.Subquery:
     ever = whole or order_refunds
     marked = source(_marked, any_revenue, ever).under("marked")
     own = _own(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
-    return sa.union_all(own, _refunds(any_revenue, order_refunds=order_refunds, ever=ever)).subquery("units")
+    refunds = _refunds(any_revenue, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch))
+    return sa.union_all(own, refunds).subquery("units")
 
 
 def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
@@ -114,8 +126,8 @@ def _when(condition: Expression, value: Expression) -> Expression:
     return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
 
 
-def _refunds(any_revenue: bool, *, order_refunds: bool, ever: bool) -> sa.Select[Any]:
-    """Refunds with the latest charge of their order that is not after them."""
+def _refunds(any_revenue: bool, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
+    """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
     refund, order = (source(_marked, any_revenue, True).under(name) for name in ("refund", "charge"))
     before = sa.or_(
         order.c.timestamp < refund.c.timestamp,
@@ -148,7 +160,9 @@ def _refunds(any_revenue: bool, *, order_refunds: bool, ever: bool) -> sa.Select
         .select_from(joined)
         .where(refund.c.kind == REFUND)
     )
-    if not ever:
-        found = found.where(refund.c.timestamp >= START, refund.c.timestamp < END)
+    if since:
+        found = found.where(refund.c.timestamp >= START)
+    if until:
+        found = found.where(refund.c.timestamp < END)
     listed = found.subquery()
     return sa.select(*(column for column in listed.c if column.name != "place")).where(listed.c.place == 1)

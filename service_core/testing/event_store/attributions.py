@@ -205,6 +205,21 @@ class Attributions(Kit):
         assert await split_by(store, scan, CREDITED, SOURCE, credit=by_touch) == {"news": 500_000}
         assert await split_by(store, before, CREDITED, SOURCE, credit=by_touch) == {"google": 500_000}
 
+    async def test_a_refund_is_booked_by_touch_however_late_it_comes(
+        self, store: Store, story: Story
+    ) -> None:
+        week = Credit(Weighting.LAST, timedelta(days=7), by_touch=True)
+        self.visit(story, ("2026-03-20", GOOGLE), ("2026-02-01", NEWS))
+        for order, day, amount in (("O1", "03-21", 900), ("O2", "02-02", 70), ("O3", "02-20", 5)):
+            story.happens("purchase", at=f"2026-{day}", visitor="A1", order_id=order, revenue=amount)
+        for order, day in (("O1", "05-20"), ("O2", "03-10"), ("O3", "03-11")):
+            story.happens("refund", at=f"2026-{day}", visitor="A1", order_id=order, revenue=-3)
+        await store.append(story.events)
+        refunded = await split_by(store, story.scan(SPAN), CREDITED_REFUNDS, SOURCE, credit=week)
+        assert refunded == {"google": 3, None: 3}
+        by_order = story.scan(SPAN, order_refunds=True)
+        assert await split_by(store, by_order, CREDITED_REFUNDS, SOURCE, credit=week) == {"google": 3}
+
     async def test_a_refund_follows_the_path_of_its_order(self, store: Store, story: Story) -> None:
         self.visit(story, ("2026-02-20", GOOGLE))
         story.happens("purchase", at="2026-02-21", visitor="A1", order_id="O1", revenue=900)
