@@ -1,10 +1,11 @@
-"""Run every test of the table of faults in full: ``python -m tests.faults [PYTEST OPTIONS]``."""
+"""Run every test of the table of faults in full, in one go: ``python -m tests.faults [PYTEST OPTIONS]``."""
 
 import os
 import sys
 
 import pytest
 
+from tests.faults.progress import Progress
 from tests.faults.table import ROOT, held_by
 
 KITS = ("tests/conformance/test_queue_spool.py", "tests/conformance/test_queue_redis.py")
@@ -19,7 +20,8 @@ def main() -> int:
         test for test in named if test.startswith("tests/") and not test.startswith("tests/faults/")
     )
     places = ["tests/faults", *KITS, *elsewhere]
-    return pytest.main(["--rootdir", str(ROOT), *places, "--timeout", "900", *sys.argv[1:]])
+    options = ["-q", "--rootdir", str(ROOT), "-o", "console_output_style=classic", "--timeout", "900"]
+    return pytest.main([*options, *places, *sys.argv[1:]], plugins=[Progress()])
 
 
 if __name__ == "__main__":
