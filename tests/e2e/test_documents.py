@@ -77,6 +77,12 @@ def test_an_option_a_url_must_have_is_told_so():
     assert "Undefined" not in page
 
 
+def test_an_endpoint_tells_the_fields_of_its_answer_and_of_what_it_holds():
+    page = reference(installed())["operations.md"]
+    assert "`connected_platforms` [`provider`, `status`]" in page
+    assert "`rate_limit` (`limit`, `window_seconds`, `mutations_limit`)" in page
+
+
 def test_continuous_integration_runs_the_command_of_the_readme():
     command = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
     assert f"```\n{command}\n```" in (ROOT / "README.md").read_text()
