@@ -24,7 +24,7 @@ from hosts.ownership import consumer_of
 from hosts.roles.model import Role
 from hosts.roles.site import site
 from hosts.roles.tasks import consuming, exporting, scheduled
-from hosts.serving import address_of, bind, require, serve, stop_on_signals
+from hosts.serving import address_of, bind, require, serve, settle, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.worker.exports import exporter_of
 from service_core.gateway.readiness import Readiness
@@ -85,6 +85,7 @@ async def _serve(
                 _begin(tasks, service, canary, stop)
                 tasks.create_task(answering(file.parent, write_lock, stop))
                 app = monitoring.counted(site(service), Role.API, service.place)
+                settle()
                 tasks.create_task(serve(app, listener, server, stop))
 
 

@@ -5,12 +5,13 @@ returns.
 """
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import Coroutine
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import uvloop
 
@@ -21,6 +22,8 @@ from service_core.kernel.listening import place
 from service_core.kernel.settings import Server
 
 _Result = TypeVar("_Result")
+_YOUNG_OBJECTS: Final = 20_000
+"""Objects made before the collector looks for cycles: requests under way are some thousands, and make few."""
 
 
 def bind(address: str, *, together: bool = False) -> socket.socket:
@@ -95,6 +98,12 @@ async def serve(app: App, listener: socket.socket, server: Server, shutdown: asy
     with listener:
         module = import_module(f"hosts.servers.{server}")
         await module.serve(app, listener, shutdown)
+
+
+def settle() -> None:
+    """Leave what is loaded by now alone: a full collection would stop every request to find that it stays."""
+    gc.freeze()
+    gc.set_threshold(_YOUNG_OBJECTS)
 
 
 def stop_on_signals(shutdown: asyncio.Event) -> None:

@@ -1,7 +1,6 @@
 """The ingest process: opens the directory and the queue, and nothing of the questions' side."""
 
 import asyncio
-import gc
 import socket
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from hosts.guard import App
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.companions import CONTAINER, Companions, companion_app
 from hosts.ingest.keys import WriteKeys
-from hosts.serving import address_of, bind, serve, stop_on_signals
+from hosts.serving import address_of, bind, serve, settle, stop_on_signals
 from service_core.access.authenticate import Authenticator
 from service_core.access.workspaces import Workspaces
 from service_core.extension import load
@@ -33,9 +32,6 @@ _SWITCH_SECONDS: Final = 0.0005
 
 With the default of 5 ms a finished commit would wait that long under load before it can say so.
 """
-
-_YOUNG_OBJECTS: Final = 20_000
-"""Objects made before the collector looks for cycles: requests under way are some thousands, and make none."""
 
 
 async def run(
@@ -65,9 +61,7 @@ async def run(
         stop_on_signals(shutdown)
         if with_parent:
             await stop_with_parent(shutdown)
-        gc.collect()
-        gc.freeze()  # what is loaded by now stays: a full collection would stop every request to find that out
-        gc.set_threshold(_YOUNG_OBJECTS)
+        settle()
         say_ready(address_of(listener))
         app = monitoring.counted(application(settings, ports, links), "ingest", _place)
         chosen = server or settings.http.server

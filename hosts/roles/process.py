@@ -18,7 +18,7 @@ from hosts.composition.wrapping import wrapped
 from hosts.monitoring.canary import Canary
 from hosts.roles.model import Role
 from hosts.roles.tasks import Work, consuming, exporting, scheduled
-from hosts.serving import address_of, bind, serve, stop_on_signals
+from hosts.serving import address_of, bind, serve, settle, stop_on_signals
 from hosts.worker.exports import exporter_of
 from service_core.gateway.readiness import Probe, Readiness, queue_probe, store_probe
 from service_core.kernel.clock import system_clock
@@ -68,6 +68,7 @@ async def _api(given: Given, stop: asyncio.Event) -> None:
         app = monitoring.counted(site(service), "api", service.place)
         tasks.create_task(exporting(service.ports, exporter_of(service.ports, registry), stop))
         tasks.create_task(monitoring.beating(Role.API, service.part(Readiness), stop))
+        settle()
         say_ready(address_of(listener))
         await serve(app, listener, given.server or settings.http.server, stop)
 
