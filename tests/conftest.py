@@ -4,4 +4,5 @@ pytest_plugins = [
     "service_core.testing.redis_server",
     "service_core.testing.postgres_server",
     "tests.databases",
+    "tests.bucket",
 ]

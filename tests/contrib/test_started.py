@@ -9,10 +9,15 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlencode
 
 import pytest
 
+from hosts.composition.ports import running
 from hosts.roles.model import Role
+from service_core.access.keys import found_workspace
+from service_core.extension import load
 from tests.contrib.files import DEPLOY, ENTRYPOINT, SECRETS, composed, unit
 
 pytestmark = pytest.mark.faults
@@ -79,13 +84,49 @@ class Machine:
                 process.kill()
                 await process.wait()
 
+    async def founded(self):
+        """A workspace with its keys, made as by the command line, from elsewhere."""
+        url = self.stores["TOUCHPOINT_STORAGE__WORKSPACE"]
+        store = load().open("workspace", url, folder=self.folder)
+        async with running([store]):
+            return await found_workspace(store, datetime.now(UTC), name="Shop")
+
+
+async def sent(url, headers, body=None):
+    """The answer, as JSON."""
+    return json.loads(await asyncio.to_thread(_fetched, url, headers, body and json.dumps(body).encode()))
+
+
+def _fetched(url, headers, body=None):
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30) as answer:
+        return answer.read()
+
+
+async def exported(api, headers):
+    """The text of a file of all events, once the one event is there."""
+    today = datetime.now(UTC).date()
+    days = {"start_date": str(today - timedelta(days=1)), "end_date": str(today + timedelta(days=1))}
+    async with asyncio.timeout(READY_WITHIN_SECONDS):
+        while not (await sent(f"{api}/events?{urlencode(days)}", headers))["events"]:
+            await asyncio.sleep(1)  # a key has 100 requests a minute
+        job = await sent(f"{api}/exports", headers, {"type": "events", **days})
+        while job["status"] not in {"completed", "failed"}:
+            await asyncio.sleep(1)
+            job = await sent(f"{api}/exports/{job['id']}", headers)
+    assert job["row_count"] == 1, job
+    return (await asyncio.to_thread(_fetched, job["download"]["url"], {})).decode()
+
+
+def spoken(said):
+    """What a service has said: name -> address."""
+    return dict(line.split(" ", 1) for line in said.read_text().splitlines())
+
 
 async def ready(said, roles):
     """The roles a service says are ready, where it says that it answers, once they are these or time is up."""
     deadline, found = time.monotonic() + READY_WITHIN_SECONDS, set()
     while found != roles and time.monotonic() < deadline:
-        addresses = dict(line.split(" ", 1) for line in said.read_text().splitlines())
-        answer = await asyncio.to_thread(_asked, addresses.get("metrics"))
+        answer = await asyncio.to_thread(_asked, spoken(said).get("metrics"))
         found = set(answer["roles"]) if answer and answer["status"] == "ok" else set()
         await asyncio.sleep(0.1)
     return found
@@ -137,7 +178,12 @@ async def test_several_processes_are_ready_in_every_role(shared):
         assert await ready(said["worker"], {"worker"}) == {"worker"}
 
 
-async def test_each_role_of_many_machines_is_ready_by_its_own_unit(shared):
+async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_goes_through_all(
+    shared, bucket
+):
+    """From the ingest host to a file in a bucket."""
+    endpoint = quote(bucket.url, safe="")
+    shared.stores["TOUCHPOINT_EXPORTS__SINK"] = f"s3://key:secret@exports?endpoint={endpoint}"
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
         said = {
@@ -145,6 +191,13 @@ async def test_each_role_of_many_machines_is_ready_by_its_own_unit(shared):
         }
         for role in Role:
             assert await ready(said[role], {role}) == {role}
+        founded = await shared.founded()
+        api, ingest = (spoken(said[role])[role] for role in ("api", "ingest"))
+        event = {"event": "purchase", "event_id": "order-1", "user_id": "ada"}
+        await sent(f"{ingest}/track", {"X-API-Key": founded.write_key.secret}, event)
+        content = await exported(f"{api}/v1", {"Authorization": f"Bearer {founded.agent_key.secret}"})
+    assert content.count("order-1") == 1
+    assert [body.decode() for body, _ in bucket.objects.values()] == [content]
 
 
 def alike(words):
