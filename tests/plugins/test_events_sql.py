@@ -4,9 +4,11 @@ import asyncio
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -321,6 +323,19 @@ async def test_a_long_question_to_a_server_that_works_is_not_cut(
     text = "SELECT pg_sleep(0.4)"
     assert len(await postgresql._engine.read(lambda reader: reader.text(text))) == 1
     assert asked.called
+
+
+def test_a_machine_that_is_gone_ends_its_connections(postgresql: SqlEvents) -> None:
+    with (
+        closing(postgresql.backend.connect()) as connection,
+        socket.socket(fileno=connection.fileno()) as used,
+    ):
+        said = [
+            used.getsockopt(socket.IPPROTO_TCP, kind)
+            for kind in (socket.TCP_USER_TIMEOUT, socket.TCP_KEEPIDLE)
+        ]
+        used.detach()
+    assert said == [5_000, 30]
 
 
 async def test_a_server_that_is_not_there_stops_the_start() -> None:
