@@ -17,7 +17,7 @@ def said(event: Event) -> tuple[str | None, str | None, bool]:
     previous = _text(data, "previous_id") if event.event_name == ALIAS else None
     matches = event.event_name == MATCHED and data.get("match_method") == "email"
     web_visitor = _text(data, "web_visitor_id") if matches else None
-    return previous, web_visitor, matches or event.external_ids is not None
+    return previous, web_visitor, matches or bool(event.external_ids)
 
 
 def _text(data: Mapping[str, Any], key: str) -> str | None:

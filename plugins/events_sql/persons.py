@@ -15,7 +15,6 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.links import ALIAS, MATCHED
-from plugins.events_sql.rows import loads
 from plugins.events_sql.stitching import held
 from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS, REVOKED, Number
 
@@ -128,10 +127,21 @@ def _owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
 
 
 def _carriers(workspace: UUID) -> sa.Select[Any]:
+    """External ids that more than one carries, with all who do; most have one carrier, who joins nobody by it."""
     ids = EVENTS.c.external_ids
     events = _found("carrying", *_OWN, ids, where=[*_seen(workspace), ids.is_not(None)])
     source, number = _owned(events)
-    return sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
+    told = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
+    told_ids = told.subquery("told").c
+    keys = sa.select(
+        told_ids.person_no, told_ids.external_ids, fn.JsonKeys(told_ids.external_ids).label("key")
+    )
+    key = keys.subquery("keys").c
+    each = sa.select(key.person_no, key.key, fn.JsonMember(key.external_ids, key.key).label("value"))
+    c = each.subquery("each").c
+    shared = sa.func.min(c.person_no) != sa.func.max(c.person_no)
+    found = sa.select(c.key, c.value, fn.DistinctList(c.person_no))
+    return found.group_by(c.key, c.value).having(shared)
 
 
 def _matches(workspace: UUID) -> sa.Select[Any]:
@@ -151,11 +161,10 @@ def _matches(workspace: UUID) -> sa.Select[Any]:
 def _carried(
     reader: Reader, workspace: UUID, named: Mapping[int, int]
 ) -> tuple[dict[Any, set[int]], dict[int, str]]:
-    """Who carries which external id, and how the carriers are called."""
+    """Who shares which external id or match, and how they are called."""
     carriers: defaultdict[Any, set[int]] = defaultdict(set)
-    for external_ids, own in reader.rows(_carriers(workspace)):
-        for external in loads(external_ids).items():
-            carriers[external].add(named.get(own, own))
+    for key, value, together in reader.rows(_carriers(workspace)):
+        carriers[key, value] |= {named.get(own, own) for own in together}
     everyone: defaultdict[Any, set[int]] = defaultdict(set)
     for event_id, own, web, owned in reader.rows(_matches(workspace)):
         everyone[event_id] |= {named.get(own, own)}

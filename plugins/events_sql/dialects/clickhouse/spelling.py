@@ -172,7 +172,7 @@ fn.spell(
         fn.JsonString: f"if({_KIND} = 'String', JSONExtractString({{0}}, {{1}}), NULL)",
         fn.SaidMail: _said_mail,
         fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
-        fn.JsonKeys: "arrayJoin(JSONExtractKeys({}))",
+        fn.JsonKeys: "arrayJoin(JSONExtractKeys(assumeNotNull({})))",
         fn.JsonMember: "JSONExtractRaw({}, {})",
         fn.JsonKind: "upper(toString(JSONType({})))",
         fn.Row: lambda *texts: f"CAST([{', '.join(texts)}] AS Array(Nullable(String)))",
