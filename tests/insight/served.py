@@ -15,6 +15,7 @@ from service_core.access.keys import mint_key
 from service_core.access.model import Workspace
 from service_core.access.rules import Rules
 from service_core.gateway.exchange import Request
+from service_core.kernel.operations import Scope
 from service_core.kernel.settings import AttributionSettings, IngestSettings, Settings, StorageSettings
 from service_core.testing.story import Story
 
@@ -54,7 +55,8 @@ class Served:
             secret=b"secret", rules=rules, **plain | fields,
         )  # fmt: skip
         await directory.create_workspace(owner)
-        minted = await mint_key(directory, owner, NOW, name="Reader", rate_limit=PLENTY)
+        scopes = (Scope.READ, Scope.WRITE_REPORTS)
+        minted = await mint_key(directory, owner, NOW, name="Reader", scopes=scopes, rate_limit=PLENTY)
         return Client(self.service, owner, minted.secret)
 
 

@@ -13,7 +13,7 @@ from service_core.insight.cohorts.ports import CohortPlan
 from service_core.insight.funnels.ports import FunnelPlan
 from service_core.insight.measures import Leaf, Op, Predicate, Relation, count, total
 from service_core.insight.people.ports import PeoplePage
-from service_core.insight.ports import Aggregate, Credit, EventPage, Sort, Weighting
+from service_core.insight.ports import Aggregate, Credit, EventPage, PathPlan, Sort, Weighting
 from service_core.intake.model import PAGE_VIEWS
 from service_core.kernel.ranges import Unit
 from service_core.kernel.series import cover
@@ -159,8 +159,14 @@ class Invariants(Kit):
                 credit=credit,
             )
         )
+        acquired = cover(world.span, Unit.DAY, ZoneInfo(world.zone))
+        cohorts = await store.cohorts(CohortPlan(looked_at, acquired, acquired))
+        steps = (PAGE_VIEWS, frozenset({"click", "purchase"}))
+        walked = await store.funnel(FunnelPlan(looked_at, steps, timedelta(days=3), world.span.end))
+        paths = await store.paths(PathPlan(looked_at, timedelta(days=5), ("channel",)))
+        learned = {path.keys: (path.converted, path.unconverted) for path in paths}
         names = await store.names(looked_at)
-        return grid.rows, names
+        return grid.rows, names, dict(cohorts.sizes), cohorts.cells, walked, learned
 
     @given(drawn=worlds())
     @on_worlds

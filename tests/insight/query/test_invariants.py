@@ -61,6 +61,25 @@ async def test_a_metric_alone_in_pairs_and_in_bulk_has_one_value(served, drawn):
 
 
 @generated
+@given(drawn=worlds(40))
+async def test_a_metric_has_its_value_on_a_card_too(served, drawn):
+    asking = await living(served, drawn[0])
+    metrics, cards = drawn[1].sample(MEASURED, 3), []
+    for metric in metrics:
+        report = {"name": metric, "source": "catalog", "metric_id": metric, "chart": "number"}
+        saved = await asking.post("/reports", {"report": report})
+        cards.append({"report_id": saved["data"]["id"]})
+    board = {"name": "All", "layout": {"v": 1, "cards": cards}, "date_range": asking.range}
+    saved = await asking.post("/dashboards", {"dashboard": board})
+    ran = await asking.post(f"/dashboards/{saved['data']['id']}/run", {})
+    shown = {
+        card["result"]["data"]["metric"]["id"]: card["result"]["data"]["metric"]["value"]
+        for card in ran["cards"]
+    }
+    assert shown == await asking.values(*metrics)
+
+
+@generated
 @given(
     drawn=worlds(40),
     metric=st.sampled_from(["visitors", "sessions", "events", "conversions"]),
@@ -130,11 +149,21 @@ async def test_overview_traffic_and_queries_tell_the_same_numbers(served, drawn)
 
 
 @generated
-@given(drawn=worlds(40), type_=st.sampled_from(["referrer", "campaign", "page"]), limit=st.integers(1, 3))
-async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, type_, limit):
+@given(
+    drawn=worlds(40),
+    rows=st.sampled_from(
+        [
+            ("/traffic", {"type": "referrer"}), ("/traffic", {"type": "campaign"}), ("/traffic", {"type": "page"}),
+            ("/devices", {"type": "device"}), ("/locations", {"type": "country"}), ("/tags", {}),
+        ]
+    ),
+    limit=st.integers(1, 3),
+)  # fmt: skip
+async def test_a_smaller_limit_changes_no_row_that_remains(served, drawn, rows, limit):
     asking = await living(served, drawn[0])
-    whole = await asking.over("/traffic", type=type_, limit=100)
-    part = await asking.over("/traffic", type=type_, limit=limit)
+    path, asked = rows
+    whole = await asking.over(path, **asked, limit=100)
+    part = await asking.over(path, **asked, limit=limit)
     assert part["data"] == whole["data"][:limit]
     assert part["total"] == whole["total"]
 
