@@ -60,7 +60,7 @@ def _parting(app: App, shutdown: asyncio.Event) -> App:
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         async def parting(message: Message) -> None:
             if shutdown.is_set() and message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
+                message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
             await send(message)
 
         await app(scope, receive, parting if scope.get("http_version", "2").startswith("1") else send)
