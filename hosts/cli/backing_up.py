@@ -29,8 +29,7 @@ def backup(
     with console.status("Copying") as shown:
         manifest = back_up(config, target, lambda name: shown.update(f"Copying {name}"))
     console.print(
-        f"{target}: {len(manifest.files)} files, {manifest.size / 1e6:,.1f} MB in "
-        f"{time.monotonic() - began:.1f} s.",
+        f"{target}: {manifest.size / 1e6:,.1f} MB in {time.monotonic() - began:.1f} s.",
         style="green", soft_wrap=True, markup=False,
     )  # fmt: skip
     for setting in manifest.elsewhere:
