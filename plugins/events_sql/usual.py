@@ -1,4 +1,7 @@
-"""Questions every workspace asks: they are built when a store opens, while nobody waits."""
+"""Questions every workspace asks: they are built when a store opens, while nobody waits.
+
+They are what the API asks when nothing is said but a range; the others find at least their sources.
+"""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -7,6 +10,7 @@ from uuid import UUID
 
 from plugins.events_sql.aggregate import statement
 from plugins.events_sql.cohorts import cohorts
+from plugins.events_sql.log import properties
 from plugins.events_sql.people import gather, shown
 from plugins.events_sql.statements import Built, Statement, Statements
 from service_core.plugin import (
@@ -36,6 +40,7 @@ _MEASURES: Final = (
     (total("amount", Relation.MONEY), distinct("person", Relation.MONEY)),
     tuple(total(name, Relation.CREDITS) for name in ("credit", "amount")),
 )
+_KEYS: Final = 100
 _BY: Final = {"events": "entry.channel", "sessions": "entry.channel", "conversions": "entry.channel"}
 
 
@@ -62,6 +67,7 @@ def prepare(statements: Statements) -> None:
     for measures in _MEASURES:
         rehearsal.rows(statement(Aggregate(_SCAN, measures, credit=_LAST)))
     rehearsal.rows(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
+    properties(_SCAN, _KEYS, rehearsal)
     page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
     gather(page, rehearsal)
     shown(page, rehearsal)

@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hosts.composition.compose import Service, compose
+from hosts.serving import settle
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.engine import Backend, Reader
 from plugins.events_sql.statements import Statements
@@ -278,6 +279,7 @@ async def main(folder: Path, rounds: int, *, every: bool) -> None:
     )
     console = Console(width=120)
     async with compose(settings, folder, clock=lambda: NOW) as service:
+        settle()
         if fresh:
             await build(service.ports.events, EVENTS, END)  # type: ignore[arg-type]
         bench = Bench(service, await key_of(service))
