@@ -19,7 +19,6 @@ from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
 from plugins.events_sql.stitching import (
-    BRIEF,
     among_few,
     person_names,
     person_no,
@@ -41,13 +40,13 @@ class Rows:
         at: the instant a row counts at.
         where: what every row meets.
         few: name of the table of the question with the only visitors that are asked for (`kin`), if any.
-        brief: the span its events lie in, when that is a short one.
+        span: what its events lie in, unless what they tell counts at another instant than theirs.
     """
 
     at: Expression
     table: sa.FromClause
     few: str | None = None
-    brief: Span | None = None
+    span: Span | None = None
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
@@ -131,7 +130,7 @@ class EventRows(Rows):
     def __init__(self, scan: Scan, span: Span, table: sa.FromClause = EVENTS) -> None:
         self.table = table
         self.at = table.c.timestamp
-        self.brief = span if span.end - span.start <= BRIEF else None
+        self.span = span
         super().__init__(scan)
         self.where += [table.c.workspace_id == scan.workspace_id, *between(self.at, span)]
         if not scan.include_bots:

@@ -14,34 +14,33 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.periods import micros_of
 from plugins.events_sql.prepared import END as END_OF_SPAN
 from plugins.events_sql.prepared import START, WORKSPACE, Derived, source, told
 from plugins.events_sql.tables import BEGINNING, END, EVENTS, IDS, OWNERS, PERSONS, SESSIONS
 from service_core.plugin import Scan
 
 _FOR_GOOD = sa.and_(OWNERS.c.since == sa.literal(BEGINNING), OWNERS.c.until == sa.literal(END))
-
-
-BRIEF: Final = timedelta(days=45)
+_BRIEF: Final = timedelta(days=45)
 """Of a span this short, only visitors who were there are looked up: to find them costs less than to hash all."""
 
 
-def _owners(which: str, few: str | None, brief: bool = False) -> sa.Select[Any]:
-    """Owners of visitors ``for_good``, or ``for_a_time``; of all, or of those in a table of the question."""
+def _owners(which: str, few: str | None, spanned: bool = False) -> sa.Select[Any]:
+    """Owners of visitors ``for_good``, or ``for_a_time``: of all, of those in a span or in a table of the question."""
     lasting = _FOR_GOOD if which == "for_good" else sa.not_(_FOR_GOOD)
     columns = [c for c in OWNERS.columns if c.name != "workspace_id"]
     found = sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
-    if brief:
-        return found.where(fn.Skips(OWNERS.c.visitor_no.in_(_there())))
-    return found if few is None else found.where(among_few(few, OWNERS.c.visitor_no))
+    if few is not None:
+        return found.where(among_few(few, OWNERS.c.visitor_no))
+    return found.where(fn.Skips(_was_there(OWNERS.c.visitor_no))) if spanned else found
 
 
-def _there() -> sa.Select[Any]:
-    """Visitors with an event in a span, and perhaps some without."""
+def _was_there(visitor_no: Expression) -> Expression:
+    """Whether a visitor has an event in a span, when it is brief; the engine looks at nothing when it is not."""
+    brief = fn.Micros(END_OF_SPAN) - fn.Micros(START) <= sa.literal(micros_of(_BRIEF))
     c = SESSIONS.c
-    return sa.select(c.visitor_no).where(
-        c.workspace_id == WORKSPACE, c.first_at < END_OF_SPAN, c.last_at >= START
-    )
+    inside = (c.workspace_id == WORKSPACE, c.first_at < END_OF_SPAN, c.last_at >= START)
+    return sa.or_(sa.not_(brief), visitor_no.in_(sa.select(c.visitor_no).where(*inside, brief)))
 
 
 def among_few(few: str, number: Expression) -> Expression:
@@ -78,8 +77,8 @@ def held(table: Any, holder: Any) -> Expression:
 
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
-    values = told(rows.scan, rows.brief)
-    whose = rows.few, rows.few is None and rows.brief is not None
+    values = told(rows.scan, rows.span)
+    whose = rows.few, rows.span is not None
 
     def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
         return rows.join(name, lambda: source(build, *shape).under(name, **values), on)
