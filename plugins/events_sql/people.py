@@ -3,6 +3,7 @@
 The page is found first, from one row per person; what a row shows is read for the page alone.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -54,12 +55,12 @@ def gather(plan: PeoplePage, reader: Reader) -> None:
     if plan.person is not None:
         own = (IDS.c.workspace_id == plan.scan.workspace_id, IDS.c.id == plan.person)
         keep_theirs(plan.scan.workspace_id, sa.select(IDS.c.no).where(*own), reader)
-    reader.keep("crowd", built(_crowd, plan))
+    reader.keep("crowd", built(_crowd, replace(plan, limit=0, offset=0)))  # the same for every page
 
 
 def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
-    reader.keep("shown", built(_page, plan))
+    reader.keep("shown", built(_page, plan.limit, plan.offset))
     if plan.person is None:
         keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
     keep_near(plan.scan.workspace_id, reader)
@@ -161,14 +162,12 @@ def _emails(scan: Scan) -> sa.Subquery:
     return found.group_by(number).subquery("mail")
 
 
-def _page(plan: PeoplePage) -> sa.Select[Any]:
+def _page(limit: int, offset: int) -> sa.Select[Any]:
     crowd = sa.table("crowd", *(sa.column(name) for name in (*_KEPT, "person", "sort")))
     order = (crowd.c.sort.desc(), crowd.c.person.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
     numbered = sa.select(*(crowd.c[name] for name in _KEPT), place).subquery()
-    return sa.select(numbered).where(
-        numbered.c.place > plan.offset, numbered.c.place <= plan.offset + plan.limit
-    )
+    return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)
 
 
 def _name(_: Scan) -> sa.Select[Any]:

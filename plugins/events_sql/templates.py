@@ -145,7 +145,7 @@ def _moved(plan: Plan, others: "_Others") -> Plan:
             activity = _Series.moved(plan.activity, *_AGES[4:6])
             return replace(plan, scan=others.of(plan.scan), acquisition=acquisition, activity=activity)
         case PeoplePage():
-            return replace(plan, scan=others.of(plan.scan))
+            return replace(plan, scan=others.of(plan.scan), person=others.word(plan.person))
 
 
 class _Others:
@@ -153,7 +153,7 @@ class _Others:
 
     def __init__(self) -> None:
         self.stand_for: dict[object, object] = {}
-        self._words = iter(_WORDS)
+        self.words = iter(_WORDS)
 
     def of(self, scan: Scan) -> Scan:
         """The scan of nobody's events that meet filters nobody asked for."""
@@ -173,11 +173,12 @@ class _Others:
         if given.op not in _EQUALS:
             return given
         if isinstance(given.value, tuple):
-            return replace(given, value=tuple(map(self._word, given.value)))
-        return replace(given, value=self._word(given.value))
+            return replace(given, value=tuple(map(self.word, given.value)))
+        return replace(given, value=self.word(given.value))
 
-    def _word(self, value: T) -> T | str:
-        if not isinstance(value, str) or (word := next(self._words, None)) is None:
+    def word(self, value: T) -> T | str:
+        """What stands in for a text that something is to equal; anything else stands for itself."""
+        if not isinstance(value, str) or (word := next(self.words, None)) is None:
             return value
         self.stand_for[word] = value
         return word

@@ -86,10 +86,14 @@ def elsewhere(random, plan):
                 plan, scan=scan, acquisition=acquisition, activity=cover(later, plan.activity.unit, zone)
             )
         case _:
-            return replace(plan, scan=scan)
+            return replace(plan, scan=scan, person=plan.person and "v:b")
 
 
-@pytest.mark.parametrize("draw", [plans.aggregate, plans.cohorts, plans.people])
+def person(random, drawn):
+    return replace(plans.people(random, drawn), person="u:ada")
+
+
+@pytest.mark.parametrize("draw", [plans.aggregate, plans.cohorts, plans.people, person])
 def test_a_question_says_the_same_whatever_was_asked_before(draw):
     for seed, dialect in zip(range(24), cycle(DIALECTS), strict=False):
         random = Random(seed)
