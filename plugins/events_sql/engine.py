@@ -224,10 +224,8 @@ class Engine:
         reader = Reader(self._backend, self._statements, self._timeout)
         future = self._readers.submit(self._run, reader, work)
         try:
-            async with self._watch.within(self._timeout):
-                return await asyncio.wrap_future(future)
+            return await self._heard(reader, future, self._timeout)
         except StoreUnavailable:
-            await asyncio.to_thread(reader.abandon)  # the thread is free when it notices
             raise
         except BaseException:
             await _stop(reader, future)
@@ -260,10 +258,13 @@ class Engine:
         """Run work in the writer thread; it is finished even when the caller goes away.
 
         Raises:
-            StoreUnavailable: the engine failed; nothing was written, or a repeat adds nothing.
+            StoreUnavailable: the engine failed, or answers nobody; nothing was written, or a repeat adds nothing.
         """
-        future = self._writer.submit(self._run, Reader(self._backend, self._statements), work)
-        return await asyncio.shield(asyncio.wrap_future(future))
+        reader = Reader(self._backend, self._statements)
+        future = self._writer.submit(self._run, reader, work)
+        writing = asyncio.ensure_future(self._heard(reader, future, None))
+        writing.add_done_callback(_noticed)
+        return await asyncio.shield(writing)
 
     def close(self) -> None:
         """Finish what runs and let go of the engine."""
@@ -271,6 +272,15 @@ class Engine:
         self._readers.shutdown(wait=True, cancel_futures=True)
         self._streams.shutdown(wait=True, cancel_futures=True)
         self._backend.close()
+
+    async def _heard(self, reader: Reader, future: Future[T], seconds: float | None) -> T:
+        """What a thread brings, as long as the engine answers anything."""
+        try:
+            async with self._watch.within(seconds):
+                return await asyncio.wrap_future(future)
+        except StoreUnavailable:
+            await asyncio.to_thread(reader.abandon)  # the thread is free when it notices
+            raise
 
     def _run(self, reader: Reader, work: Callable[[Reader], T]) -> T:
         try:
@@ -290,6 +300,12 @@ class Engine:
         except self._backend.faults as fault:
             raise StoreUnavailable from fault
         return None
+
+
+def _noticed(writing: asyncio.Future[Any]) -> None:
+    """A fault that nobody waits for any more is no news: the batch is sent again."""
+    if not writing.cancelled():
+        writing.exception()
 
 
 async def _stop(reader: Reader, future: Future[Any]) -> None:

@@ -28,14 +28,14 @@ class Watch:
         self._looking: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def within(self, seconds: float) -> AsyncIterator[None]:
-        """Wait in the block for an answer.
+    async def within(self, seconds: float | None) -> AsyncIterator[None]:
+        """Wait in the block for an answer; None gives it all the time it takes.
 
         Raises:
             QueryTimeout: it took longer.
             StoreUnavailable: the engine answers nobody.
         """
-        due = asyncio.get_running_loop().time() + seconds
+        due = None if seconds is None else asyncio.get_running_loop().time() + seconds
         wait = asyncio.timeout_at(due)
         try:
             async with wait:

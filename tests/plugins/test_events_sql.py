@@ -31,7 +31,7 @@ from service_core.testing.postgres_server import PostgresServer, fresh_database
 from service_core.testing.story import Story, days
 
 CACHES = ("sessions", "candidates", "told_touches", "weak_links", "owners", "persons")
-SPAN = days("2026-01-01", "2026-12-31")
+SPAN = days("2025-01-01", "2026-12-31")
 
 
 @pytest.fixture
@@ -306,12 +306,17 @@ async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
     postgres_server.hang()
     for _ in range(2):  # on connections that were there, and without any
         asked = [asyncio.create_task(stored(store, story)) for _ in range(6)]
+        asked.append(asyncio.create_task(store.append(story.events)))
         _, waiting = await asyncio.wait(asked, timeout=60)
         assert not waiting
-        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 6
+        assert [type(each.exception()) for each in asked] == [StoreUnavailable] * 7
     postgres_server.go_on()
-    assert await stored(store, story) == 0
-    await store.aclose()
+    assert await store.append(story.events) == len(story.events)
+    postgres_server.hang()
+    left = asyncio.create_task(store.append(story.events))
+    await asyncio.sleep(0)
+    left.cancel()
+    await asyncio.wait_for(store.aclose(), 60)
 
 
 async def test_a_long_question_to_a_server_that_works_is_not_cut(
