@@ -22,7 +22,7 @@ from service_core.testing.story import Story, days
 from tests.clickhouse_http import DATABASE, PASSWORD, served
 
 pytestmark = pytest.mark.clickhouse
-SPAN = days("2026-01-01", "2026-12-31")
+SPAN = days("2025-01-01", "2026-12-31")
 SLOW = "SELECT sum(sleepEachRow(0.05)) FROM numbers(400) SETTINGS max_block_size = 1"
 DEADLINE = 20.0
 
