@@ -29,8 +29,8 @@ class Asking:
     async def query(self, **plan):
         return await self.post("/query", {"date_range": self.range, **plan})
 
-    async def values(self, *metrics):
-        answer = await self.post("/metrics", {"metrics": list(metrics), "date_range": self.range})
+    async def values(self, *metrics, **asked):
+        answer = await self.post("/metrics", {"metrics": list(metrics), "date_range": self.range, **asked})
         return {value["id"]: value["value"] for value in answer["metrics"]}
 
     async def attribution(self, **parameters):

@@ -97,10 +97,11 @@ async def test_lifetime_value_changes_only_by_the_revenue_of_the_period(served, 
     drawn=worlds(60),
     model=st.sampled_from(RULES + FITTED),
     group=st.sampled_from(["campaign", "source", "lyr"]),
+    refunds=st.sampled_from(["refund", "order"]),
 )
-async def test_credits_add_up_to_conversions_and_money_to_the_last_cent(served, drawn, model, group):
+async def test_credits_add_up_to_conversions_and_money_to_the_last_cent(served, drawn, model, group, refunds):
     asking = await living(served, drawn[0])
-    status, answer = await asking.attribution(model=model, group_by=group, limit=500)
+    status, answer = await asking.attribution(model=model, group_by=group, limit=500, refund_basis=refunds)
     if status == 422:
         assert model in FITTED
         assert answer["code"] == "insufficient_data"
@@ -110,7 +111,7 @@ async def test_credits_add_up_to_conversions_and_money_to_the_last_cent(served, 
             if answer["totals"][measure] is not None:
                 whole = added([*rows, answer["unattributed"]], measure)
                 assert whole == exact(answer["totals"][measure]), measure
-    values = await asking.values("conversions", "revenue", "net_revenue")
+    values = await asking.values("conversions", "revenue", "net_revenue", refund_basis=refunds)
     assert {name: answer["totals"][name] for name in values} == values
     attributed = await asking.post(
         "/metrics",
