@@ -29,8 +29,8 @@ from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
 from service_core.plugin import Event, JourneyPlan, PeoplePage, Scan, Span
 from service_core.testing.story import Story
-from tests.bench.history import YEAR_SECONDS, build
-from tests.bench.reads import END, WORKSPACE, questions, scan
+from tests.bench.history import WORKSPACE, YEAR_SECONDS, build
+from tests.bench.reads import END, questions, scan
 
 PERSONS: Final = 1_000_000
 VISITORS: Final = 1_100_000
@@ -48,11 +48,14 @@ ASKED: Final = (
 BATCH: Final = 2_000
 EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+_DAY: Final = 86_400
 _SESSION: Final = f"""
-SELECT s, (hash(s % {SESSIONS}, 1) % 1000)::BIGINT AS luck, hash(s % {SESSIONS}, 4) % ({YEAR_SECONDS} - 600) AS second,
-  1 + s // {SESSIONS} AS w, (s % {SESSIONS}) % {VISITORS} AS v
-FROM range({{sessions}}) r(s)
+SELECT s, (hash(n, 1) % 1000)::BIGINT AS luck, 1 + s // {SESSIONS} AS w,
+  n * ({YEAR_SECONDS} - 2 * {_DAY}) // {SESSIONS} + hash(n, 4) % {_DAY} AS second,
+  CASE WHEN n % 12 = 11 THEN (hash(n, 5) % (n - n // 12))::BIGINT ELSE n - n // 12 END AS v
+FROM (SELECT s, s % {SESSIONS} AS n FROM range({{sessions}}) r(s))
 """
+"""Sessions come in order of time, as their numbers do; each twelfth is of a visitor who was there before."""
 _COLUMNS: Final = {
     "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase' WHEN k = 3 AND luck < 200 THEN 'add_to_cart'"
     " WHEN k = 1 THEN '$identify' ELSE 'page_view' END",

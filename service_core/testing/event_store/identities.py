@@ -333,6 +333,19 @@ class Identities(Kit):
         assert person.visitor_ids == tuple(f"A{number:04}" for number in range(MOST_OF_A_PERSON))
         assert (person.events, total) == (MOST_OF_A_PERSON + 1, 1)
 
+    async def test_an_order_that_somebody_else_had_before_is_none_of_a_person(
+        self, store: Store, story: Story
+    ) -> None:
+        for day, visitor in ((1, "A1"), (4, "A2"), (9, "A2")):
+            story.happens("purchase", at=f"2026-03-0{day}", visitor=visitor, order_id="O1", revenue=5)
+        await store.append(story.events)
+        for plan in (
+            PeoplePage(story.scan(SPAN), 1, 0, "last_seen"),
+            PeoplePage(story.scan(SPAN), 1, 0, "last_seen", person="v:A2"),
+        ):
+            ((other,), _) = await store.people(plan)
+            assert (other.person, other.events, other.conversions, other.orders) == ("v:A2", 2, 0, 0)
+
     async def test_of_what_many_events_say_only_the_latest_is_told(self, store: Store, story: Story) -> None:
         for day in range(1, 6):
             came = campaign(f"c{day}", "cpc")
