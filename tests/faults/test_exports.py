@@ -19,7 +19,7 @@ from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
 from service_core.access.keys import found_workspace
-from service_core.delivery.exports.model import LEASE
+from service_core.delivery.exports.model import LEASE, MOST_ACTIVE
 from service_core.kernel.clock import system_clock
 from service_core.testing.story import Story
 from tests.faults.conftest import FULL
@@ -135,6 +135,8 @@ def test_a_killed_worker_leaves_a_job_that_ends_and_no_part_of_a_file(shop, full
     ordered = []
     for _ in range(20 if full else 1):
         with shop.serving():
+            for earlier in ordered[-MOST_ACTIVE : 1 - MOST_ACTIVE]:  # more at a time are refused
+                shop.final(earlier)
             ordered.append(shop.order())
             until(lambda: shop.is_writing(ordered[-1]))
             shop.process.kill()
