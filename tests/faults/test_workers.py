@@ -14,7 +14,7 @@ import pytest
 
 from hosts.worker.exports import KEEP_SECONDS, exporter_of
 from hosts.worker.periodic import every
-from service_core.delivery.exports.model import ACTIVE, Status
+from service_core.delivery.exports.model import ACTIVE, MOST_ACTIVE, Status
 from service_core.testing.story import Story
 from tests.faults.conftest import FULL
 from tests.plugins.test_jobs_rq import Deployment
@@ -141,6 +141,8 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, f
             if number % len(KILLS) == 0:  # the oftener a worker ends, the later its supervisor starts another
                 at_work.close()
                 supervisor = at_work.enter_context(factory.worker())
+            for earlier in ordered[-MOST_ACTIVE : 1 - MOST_ACTIVE]:  # more at a time are refused
+                await factory.final(earlier, PROMISED_SECONDS)
             ordered.append(await factory.begun())
             for pid in victims(*worker_and_horse(supervisor.pid)):
                 with suppress(ProcessLookupError):
