@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from hosts import monitoring
-from hosts.backup.control import answering
+from hosts.backup.control import answering, listening
 from hosts.backup.write_lock import WriteLock
 from hosts.caution import warn
 from hosts.children import Child, keep
@@ -74,19 +74,20 @@ async def _serve(
             starting.cancel()  # the process ends with this one
             raise
         async with service:
+            app = monitoring.counted(site(service), Role.API, service.place)
             child = await starting
 
             async def again() -> IngestChild:
                 return await IngestChild.start(file, listen=child.address, server=server)
 
-            _announce(listener, child, shown_at)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(keep(child, again, stop, _ended))
-                _begin(tasks, service, canary, stop)
-                tasks.create_task(answering(file.parent, write_lock, stop))
-                app = monitoring.counted(site(service), Role.API, service.place)
+            with listening(file.parent) as backups:
                 settle()
-                tasks.create_task(serve(app, listener, server, stop))
+                _announce(listener, child, shown_at)
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(keep(child, again, stop, _ended))
+                    _begin(tasks, service, canary, stop)
+                    tasks.create_task(answering(backups, write_lock, stop))
+                    tasks.create_task(serve(app, listener, server, stop))
 
 
 def _composed(settings: Settings, folder: Path, write_lock: WriteLock, canary: Canary) -> Service:

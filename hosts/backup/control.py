@@ -27,8 +27,30 @@ _ENDED: Final = b"ended\n"
 _log = logging.getLogger("touchpoint.backup")
 
 
-async def answering(folder: Path, write_lock: WriteLock, stop: asyncio.Event) -> None:
-    """Keep the event store still for whoever asks, one after the other, until ``stop`` is set."""
+@contextmanager
+def listening(folder: Path) -> Iterator[socket.socket | None]:
+    """Where backups of a folder may ask inside the block, to wait for `answering`; None where no socket can be."""
+    try:
+        listener = _listener(folder)
+    except OSError as fault:  # some network and shared folders know no sockets
+        _log.warning("no backup can be made while this runs: %s", fault.strerror)
+        yield None
+        return
+    try:
+        with listener:
+            yield listener
+    finally:
+        (folder / NAME).unlink(missing_ok=True)
+
+
+async def answering(listener: socket.socket | None, write_lock: WriteLock, stop: asyncio.Event) -> None:
+    """Keep the event store still for whoever asks, one after the other, until ``stop`` is set.
+
+    Args:
+        listener: of `listening`.
+        write_lock: of the store.
+        stop: ends it.
+    """
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -46,17 +68,10 @@ async def answering(folder: Path, write_lock: WriteLock, stop: asyncio.Event) ->
         finally:
             writer.close()
 
-    try:
-        listener = _listener(folder)
-    except OSError as fault:  # some network and shared folders know no sockets
-        _log.warning("no backup can be made while this runs: %s", fault.strerror)
-        await stop.wait()
+    if listener is None:
         return
-    try:
-        async with await asyncio.start_unix_server(answer, sock=listener):
-            await stop.wait()
-    finally:
-        (folder / NAME).unlink(missing_ok=True)
+    async with await asyncio.start_unix_server(answer, sock=listener):
+        await stop.wait()
 
 
 async def _ended(reader: asyncio.StreamReader, stop: asyncio.Event) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hosts import monitoring
-from hosts.backup.control import answering
+from hosts.backup.control import answering, listening
 from hosts.backup.write_lock import WriteLock
 from hosts.children import say_ready, stop_with_parent
 from hosts.composition.compose import compose, installed
@@ -78,14 +78,16 @@ async def _consumer(given: Given, stop: asyncio.Event) -> None:
     write_lock = WriteLock()
     registry = monitoring.watched(wrapped(installed(), write_lock.wrap))
     ports = Ports(settings, folder, registry, system_clock)
-    async with running([ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains]):
-        await _work(
-            Role.CONSUMER,
-            ports,
-            stop,
-            consuming(ports, settings.ingest, stop),
-            answering(folder, write_lock, stop),
-        )
+    opened = running([ports.workspace, ports.queue, ports.events, ports.geo, ports.devices, ports.domains])
+    async with opened:
+        with listening(folder) as backups:
+            await _work(
+                Role.CONSUMER,
+                ports,
+                stop,
+                consuming(ports, settings.ingest, stop),
+                answering(backups, write_lock, stop),
+            )
 
 
 async def _scheduler(given: Given, stop: asyncio.Event) -> None:

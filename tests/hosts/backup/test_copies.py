@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-from hosts.backup.control import NAME, answering, held
+from hosts.backup.control import NAME, answering, held, listening
 from hosts.backup.copying import copy_folder
 from hosts.backup.making import back_up
 from hosts.backup.restoring import restore
@@ -79,38 +79,45 @@ def test_adapters_of_other_ports_are_left_alone():
 
 async def test_a_backup_that_goes_away_lets_the_service_go_on(tmp_path):
     write_lock, stop = WriteLock(), asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path, write_lock, stop))
-    while not (tmp_path / NAME).exists():
-        await asyncio.sleep(0)
-    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
 
     def gone():
         with held(tmp_path):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        await asyncio.to_thread(gone)
-    async with asyncio.timeout(30), write_lock.held():
-        stop.set()
-    await serving
+    with listening(tmp_path) as backups:
+        assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+        serving = asyncio.create_task(answering(backups, write_lock, stop))
+        with pytest.raises(KeyboardInterrupt):
+            await asyncio.to_thread(gone)
+        async with asyncio.timeout(30), write_lock.held():
+            stop.set()
+        await serving
     assert not (tmp_path / NAME).exists()
 
 
-async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
+async def test_a_backup_that_asks_while_the_service_still_loads_waits_for_it(tmp_path):
     stop = asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path / "gone", WriteLock(), stop))
-    await asyncio.sleep(0)
-    assert not serving.done()
-    stop.set()
-    await serving
+
+    def copied():
+        with held(tmp_path):
+            return "copied"
+
+    with listening(tmp_path) as backups:
+        copy = asyncio.create_task(asyncio.to_thread(copied))
+        serving = asyncio.create_task(answering(backups, WriteLock(), stop))
+        assert await copy == "copied"
+        stop.set()
+        await serving
+
+
+async def test_a_folder_that_takes_no_socket_stops_no_service(tmp_path):
+    with listening(tmp_path / "gone") as backups:
+        assert backups is None
+        await answering(backups, WriteLock(), asyncio.Event())
 
 
 async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
-    write_lock, stop = WriteLock(), asyncio.Event()
-    serving = asyncio.create_task(answering(tmp_path, write_lock, stop))
-    while not (tmp_path / NAME).exists():
-        await asyncio.sleep(0)
-    loop = asyncio.get_running_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def outlived():
         with held(tmp_path):
@@ -120,8 +127,10 @@ async def test_a_service_that_ends_during_a_backup_makes_it_worthless(tmp_path):
         stop.set()
         await serving
 
-    with pytest.raises(StartupError, match="thrown away"):
-        await asyncio.to_thread(outlived)
+    with listening(tmp_path) as backups:
+        serving = asyncio.create_task(answering(backups, WriteLock(), stop))
+        with pytest.raises(StartupError, match="thrown away"):
+            await asyncio.to_thread(outlived)
 
 
 def test_a_service_that_does_not_answer_is_named(config, tmp_path):
