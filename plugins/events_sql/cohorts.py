@@ -11,7 +11,7 @@ from plugins.events_sql.facts import among
 from plugins.events_sql.periods import bucket_index
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
 from plugins.events_sql.statements import built
-from plugins.events_sql.stitching import person_no, persons_first_seen
+from plugins.events_sql.stitching import persons_first_seen
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import touches
 from service_core.plugin import CHARGE, CohortCell, CohortPlan, CohortTable, Span
@@ -52,7 +52,7 @@ def _touch_column(touch: Any, name: str) -> Expression:
 
 def _first_conversions(plan: CohortPlan) -> sa.Subquery:
     rows = EventRows(plan.scan, all_time(), conversions(plan.scan, all_time(), frozenset()))
-    number = person_no(rows, rows.table)
+    number = rows.person_no
     first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
     return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
 
@@ -67,7 +67,7 @@ def _first_touches(plan: CohortPlan) -> sa.Subquery:
 def _active(plan: CohortPlan) -> sa.Select[Any]:
     """Persons by cohort and bucket, and how many of them never came back later."""
     rows = EventRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
-    number = rows.person_no()
+    number = rows.person_no
     bucket = bucket_index(rows.at, plan.activity.stretches())
     where = list(rows.where)
     if plan.event_names is not None:

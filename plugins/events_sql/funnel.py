@@ -51,7 +51,7 @@ def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     rows = EventRows(plan.scan, looked)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
-    unit = rows.table.c.session_no if plan.by_session else rows.person_no()
+    unit = rows.table.c.session_no if plan.by_session else rows.person_no
     firsts = frozenset().union(*plan.steps) if plan.order is FunnelOrder.ANY else plan.steps[0]
     seen = [rows.met(predicate) for predicate in plan.scan.filters]
     starts = sa.and_(among(name, firsts), *between(rows.at, plan.scan.span), *seen)

@@ -19,7 +19,7 @@ from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
 from plugins.events_sql.rows import aware, event, loads
 from plugins.events_sql.statements import built
-from plugins.events_sql.stitching import person_no, persons_first_seen
+from plugins.events_sql.stitching import persons_first_seen
 from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import (
@@ -80,7 +80,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     met = [rows.met(predicate) for predicate in plan.scan.filters]
     if plan.person is not None:
         rows.of_few(THEIRS)
-    number = rows.person_no()
+    number = rows.person_no
     prefix = sa.literal((plan.search or "").lower())
     told = [
         number.label("person_no"),
@@ -153,7 +153,7 @@ def _touched(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, list[Expres
 def _emails(scan: Scan) -> sa.Subquery:
     """The latest e-mail a person said of themselves."""
     rows = EventRows(scan, all_time())
-    number = rows.person_no()
+    number = rows.person_no
     mail = fn.SaidMail(EVENTS.c.event_data)
     statement = sa.select(number.label("person_no"), fn.Latest(mail, rows.at, EVENTS.c.seq).label("email"))
     found = statement.select_from(rows.source).where(
@@ -188,7 +188,7 @@ def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression
     """The events of the page's persons that the scan sees, the person first."""
     rows = EventRows(scan, scan.span, table)
     rows.of_few(THEIRS)
-    number = rows.person_no()
+    number = rows.person_no
     met = [rows.met(predicate) for predicate in scan.filters]
     source = rows.source.join(SHOWN, SHOWN.c.person_no == number)
     return source, SHOWN.c.person_no, [*rows.where, *met]
@@ -241,7 +241,7 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     rows = MoneyRows(scan, scan.span, frozenset(), few=shown)
     if shown:
         rows.of_few(THEIRS)
-    number = person_no(rows, rows.table)
+    number = rows.person_no
     own = rows.table.c.currency.is_not_distinct_from(scan.currency)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
     source = rows.source

@@ -38,7 +38,7 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
         rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
         rows.of_few(THEIRS)
         latest = (rows.at.desc(), EVENTS.c.seq.desc())
-        named = sa.select(rows.person_no()).select_from(rows.source).where(*rows.where)
+        named = sa.select(rows.person_no).select_from(rows.source).where(*rows.where)
         found = reader.rows(named.where(EVENTS.c[column] == any_id).order_by(*latest).limit(1))
         if found:
             return _name(workspace_id, found[0][0], reader)
@@ -108,7 +108,7 @@ def own_events(scan: Scan, person: str, reader: Reader) -> tuple[int, Any, list[
     rows = EventRows(scan, scan.span)
     rows.of_few(THEIRS)
     met = [rows.met(predicate) for predicate in scan.filters]
-    where = [*rows.where, *met, rows.person_no() == number]
+    where = [*rows.where, *met, rows.person_no == number]
     return number, rows, where
 
 
@@ -168,7 +168,7 @@ def said(scan: Scan) -> sa.Select[Any]:
     shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
     rows = EventRows(scan, all_time())
     rows.of_few(THEIRS)
-    number = rows.person_no()
+    number = rows.person_no
     c = EVENTS.c
     last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
     different = (

@@ -6,7 +6,7 @@ A source joins a table only when a column of it is asked for. Columns are those 
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -118,6 +118,11 @@ class Rows:
         self.few = few.name
         self.where.append(among_few(visits_of(few.name), self.table.c.session_no))
 
+    @cached_property
+    def person_no(self) -> Expression:
+        """Number of the person a row belongs to, of whoever `of_few` has left."""
+        return person_no(self, self.table)
+
     def is_new(self, visitor_no: Expression) -> Expression:
         """Whether the visitor's first event ever lies in the range."""
         first = self.join("visitor", lambda: first_seen(self.scan), lambda v: v.c.visitor_no == visitor_no)
@@ -140,11 +145,7 @@ class EventRows(Rows):
         """Numbers stand for visitors, sessions and persons."""
         if name == "visitor_id":
             return self.table.c.visitor_no
-        return self.person_no() if name == "person" else self.column(name)
-
-    def person_no(self) -> Expression:
-        """Number of the person an event belongs to."""
-        return person_no(self, self.table)
+        return self.person_no if name == "person" else self.column(name)
 
     def single(self, name: str) -> Expression:
         """A column of the event, of its session's first event, or about its visitor or person."""
@@ -155,7 +156,7 @@ class EventRows(Rows):
         if name == "visitor_is_new":
             return self.is_new(self.table.c.visitor_no)
         if name in {"person", "identified"}:
-            named = person_names(self, self.person_no())
+            named = person_names(self, self.person_no)
             return named if name == "person" else fn.Starts(named, sa.literal("u:"))
         return _column(self.table, name)
 
@@ -207,12 +208,12 @@ class MoneyRows(Rows):
 
     def key(self, name: str) -> Expression:
         """Numbers stand for persons."""
-        return person_no(self, self.table) if name == "person" else self.column(name)
+        return self.person_no if name == "person" else self.column(name)
 
     def single(self, name: str) -> Expression:
         """A fact of the ledger, or something about its person."""
         if name == "person":
-            return person_names(self, person_no(self, self.table))
+            return person_names(self, self.person_no)
         if name == "person_is_new":
             return self._is_new_person()
         if name not in {"kind", "amount", "currency", "provider", "order_id", "first_order"}:
@@ -220,7 +221,7 @@ class MoneyRows(Rows):
         return _column(self.table, name)
 
     def _is_new_person(self) -> Expression:
-        number = person_no(self, self.table)
+        number = self.person_no
         first = self.join(
             "person_first", lambda: persons_first_seen(self.scan), lambda p: p.c.person_no == number
         )
