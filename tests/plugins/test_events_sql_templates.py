@@ -16,6 +16,8 @@ from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
 from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect
 from plugins.events_sql.people import gather, shown
 from plugins.events_sql.statements import Built, Statements
+from plugins.events_sql.usual import prepare
+from service_core.access.rules import Rules
 from service_core.insight.measures import count
 from service_core.insight.ports import Aggregate
 from service_core.kernel.ranges import Span, Unit
@@ -24,6 +26,7 @@ from service_core.plugin import Relation
 from service_core.testing import plans
 from service_core.testing.generated import world
 from service_core.testing.story import Story, days
+from tests.insight.served import serving
 
 DIALECTS = (DuckDialect, PostgresDialect, ClickHouseDialect)
 OTHER = UUID("00000000-0000-7000-8000-0000000000aa")
@@ -127,3 +130,15 @@ def test_days_and_workspaces_are_no_reason_to_build_a_question_again():
         )
     }
     assert len(texts) == len(statements._templates._kept) == 1
+
+
+@pytest.mark.parametrize("path", ["/users", "/retention", "/ltv", "/events/properties"])
+async def test_reads_of_many_statements_find_them_built(path, tmp_path):
+    async with serving("duckdb", tmp_path) as served:
+        shop = await served.workspace(currency="EUR", rules=Rules(conversions=frozenset({"lead"})))
+        statements = Statements(DuckDialect())
+        prepare(statements)
+        built = set(statements._templates._kept)
+        served.service.ports.events._engine._statements = statements
+        await shop.get(path, start_date="2026-06-01", end_date="2026-07-05")
+        assert set(statements._templates._kept) == built
