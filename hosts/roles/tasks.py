@@ -20,7 +20,7 @@ from service_core.workspace.links.domains.resource import DOMAIN_KIND
 MAINTAIN_SECONDS: Final = 60
 FORGET_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
-PROOF_SECONDS: Final = 6 * 3600
+PROOF_SECONDS: Final = 3600
 ADDRESSES_KEPT: Final = timedelta(days=7)
 """How long clicks keep the address they came from (semantics 22)."""
 
