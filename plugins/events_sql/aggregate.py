@@ -18,7 +18,9 @@ from plugins.events_sql.presence import told_by_sessions
 from plugins.events_sql.statements import Built, built
 from service_core.plugin import Aggregate, Difference, Grid, Leaf, Measure, Ratio, Sort
 
+_GRID: Final = "grid"
 _PARTS: Final = "parts"
+_GROUPS: Final = sa.func.count().over().label("groups")
 
 
 def aggregate(plan: Aggregate, reader: Reader) -> Grid:
@@ -52,11 +54,11 @@ def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
     order = sorted(range(len(leaves)), key=scan_of)
     parts = [Part(plan, leaves, list(own)).statement() for _, own in groupby(order, key=scan_of)]
     if len(parts) == 1:
-        return Derived(parts[0], "grid", parts[0].kinds)
+        return Derived(parts[0], _GRID, parts[0].kinds)
     together, names = Derived(Together(parts), _PARTS, parts[0].kinds), keys(plan)
     sums = [_summed(i, in_seconds(leaf)) for i, leaf in enumerate(leaves)]
     summed = Grouped([*(together.c[key].label(key) for key in names), *sums], together, (), len(names))
-    return Derived(summed, "grid", summed.kinds)
+    return Derived(summed, _GRID, summed.kinds)
 
 
 @cache
@@ -68,9 +70,12 @@ def _summed(i: int, seconds: bool) -> sa.Label[Any]:
     return fn.Whole(sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.BigInteger))).label(f"m{i}")
 
 
-def _sum_of_all(column: Expression, leaf: Leaf) -> Expression:
-    summed = sa.func.sum(column).over()
-    return summed if in_seconds(leaf) else fn.Whole(summed)
+@cache
+def _sum_of_all(i: int, seconds: bool) -> sa.Label[Any]:
+    """The sum of a leaf over all groups, in each of them."""
+    kind = sa.Double if seconds else sa.BigInteger
+    summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{i}", kind)).over()
+    return (summed if seconds else fn.Whole(summed)).label(f"s{i}")
 
 
 def _page(plan: Aggregate) -> sa.Select[Any]:
@@ -80,8 +85,8 @@ def _page(plan: Aggregate) -> sa.Select[Any]:
     shown = ", ".join(f"{rows.name}.{name}" for name in (*names, *(f"m{i}" for i in range(len(leaves)))))
     columns: list[Expression] = [sa.literal_column(shown)]
     if names and (offset or limit is not None):
-        columns.append(sa.func.count().over().label("groups"))
-        columns += [_sum_of_all(rows.c[f"m{i}"], leaf).label(f"s{i}") for i, leaf in enumerate(leaves)]
+        columns.append(_GROUPS)
+        columns += [_sum_of_all(i, in_seconds(leaf)) for i, leaf in enumerate(leaves)]
     given = [_sorted_by(plan, leaves, rows, sort) for sort in plan.order]
     rest = [rows.c[name].asc().nulls_last() for name in names]
     statement = sa.select(*columns).select_from(rows).order_by(*given, *rest)
