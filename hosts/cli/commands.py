@@ -20,7 +20,6 @@ from hosts.cli import (
     query,
     serving,
     setup,
-    worker,
     workspace,
 )
 from hosts.cli.options import complaints
@@ -57,7 +56,7 @@ app = typer.Typer(
 )
 app.command("init")(setup.init)
 app.command("serve")(serving.serve)
-app.command("worker")(worker.worker)
+app.command("worker")(serving.worker)
 app.command("backup")(backing_up.backup)
 app.command("restore")(backing_up.restore)
 app.command("move")(moving.move)

@@ -1,4 +1,4 @@
-"""``touchpoint serve``: the API, the ingest host and everything behind them."""
+"""``touchpoint serve``: the API, the ingest host and everything behind them; ``touchpoint worker``: one role of it."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -29,15 +29,21 @@ class RoleName(StrEnum):
     SCHEDULER = "scheduler"
 
 
+Processes = Annotated[
+    int,
+    typer.Option(
+        "--workers", metavar="N", min=1, max=256, help="Processes of each role that may have several."
+    ),
+]
+
+
 def serve(
     config: ConfigFile = DEFAULT_CONFIG,
     role: Annotated[
         RoleName | None,
         typer.Option(help="Run this role alone, for deployments on stores that processes share."),
     ] = None,
-    workers: Annotated[
-        int, typer.Option(metavar="N", min=1, max=256, help="Processes of each role that may have several.")
-    ] = 1,
+    workers: Processes = 1,
     api: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Address of the API. [default: from the settings]")
     ] = None,
@@ -70,3 +76,8 @@ def serve(
         from hosts.serve import run
 
         run(config, api=api, ingest=ingest, server=chosen)
+
+
+def worker(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
+    """Write export files, on any machine: short for `touchpoint serve --role worker`."""
+    serve(config, RoleName.WORKER, workers)

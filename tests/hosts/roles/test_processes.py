@@ -101,8 +101,8 @@ def test_sockets_of_several_processes_listen_at_one_address_that_nobody_else_has
 
 
 @contextmanager
-def serve(config, *options):
-    command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), *options]
+def serve(config, *options, command="serve"):
+    command = [sys.executable, "-m", "hosts.cli", command, "--config", str(config), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -126,13 +126,17 @@ def test_a_second_process_of_the_same_folder_does_not_consume(config):
         assert "Another process serves" in process.stderr.read()
 
 
-def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config):
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("serve", ["--role", "worker", "--workers", "2"]), ("worker", ["--workers", "2"])],
+)
+def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config, command, options):
     config.write_text('[exports]\njobs = "redis://localhost:1"\n')
-    with serve(config, "--role", "worker") as process:
+    with serve(config, *options, command=command) as process:
         assert process.wait(timeout=60) == 2
         said = process.stderr.read().strip().splitlines()
     assert len(said) == 1
-    assert "storage.events names duckdb://, which belongs to one process" in said[0]
+    assert "storage.events names duckdb://, which belongs to one process, and 5 would use it" in said[0]
 
 
 def test_a_child_is_given_what_it_needs_by_environment(config):
