@@ -108,11 +108,11 @@ from service_core.delivery.exports.ports import ExportWork as ExportWork
 from service_core.delivery.exports.ports import JobQueue as JobQueue
 from service_core.delivery.exports.ports import QueueDown as QueueDown
 from service_core.delivery.exports.ports import SinkDown as SinkDown
-from service_core.extension import Adapter as Adapter
-from service_core.extension import AdapterSettings as AdapterSettings
-from service_core.extension import Keeps as Keeps
-from service_core.extension import ServerSettings as ServerSettings
-from service_core.extension import hook as hook
+from service_core.extension.adapters import Adapter as Adapter
+from service_core.extension.adapters import AdapterSettings as AdapterSettings
+from service_core.extension.adapters import Keeps as Keeps
+from service_core.extension.adapters import ServerSettings as ServerSettings
+from service_core.extension.hooks import hook as hook
 from service_core.insight.attribution.ports import AttributionModel as AttributionModel
 from service_core.insight.attribution.ports import DataDriven as DataDriven
 from service_core.insight.attribution.ports import Fit as Fit

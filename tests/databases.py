@@ -20,7 +20,7 @@ import pytest
 from plugins import workspace_sql
 from plugins.workspace_sql import migrate, sqlite
 from plugins.workspace_sql.tables import GENERATION, METADATA
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.postgres_server import fresh_database
 
 DATABASES = ("sqlite", "postgresql")

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from service_core.extension import Keeps
+from service_core.extension.adapters import Keeps
 
 DRAFT: Final = ".part"
 _CHUNK: Final = 64 * 1024 * 1024

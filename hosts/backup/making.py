@@ -15,7 +15,7 @@ from hosts.backup.manifest import PLACES, Manifest, held_in
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.ownership import consumer_of
-from service_core.extension import Keeps
+from service_core.extension.adapters import Keeps
 from service_core.kernel.errors import StartupError
 
 SETTINGS: Final = "touchpoint.toml"

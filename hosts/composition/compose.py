@@ -22,7 +22,7 @@ from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
-from service_core.extension import Registry, load
+from service_core.extension.registry import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
 from service_core.gateway.operations import Description

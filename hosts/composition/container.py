@@ -19,7 +19,7 @@ from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels

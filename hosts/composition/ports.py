@@ -14,7 +14,7 @@ from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
 from service_core.delivery.exports.ports import ExportSink, JobQueue
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings

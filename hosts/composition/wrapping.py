@@ -7,7 +7,8 @@ from inspect import iscoroutinefunction
 from types import MappingProxyType
 from typing import Any
 
-from service_core.extension import Adapter, Registry
+from service_core.extension.adapters import Adapter
+from service_core.extension.registry import Registry
 
 Wrap = Callable[[str, Any], Any]
 """Port and opened adapter -> what takes its place; most give the adapter back."""

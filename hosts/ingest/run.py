@@ -20,7 +20,7 @@ from hosts.ingest.keys import WriteKeys
 from hosts.serving import address_of, bind, serve, settle, stop_on_signals
 from service_core.access.authenticate import Authenticator
 from service_core.access.workspaces import Workspaces
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
 from service_core.intake.track import RateLimit
 from service_core.kernel.clock import system_clock

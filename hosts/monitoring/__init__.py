@@ -21,7 +21,7 @@ from hosts.monitoring.canary import Canary
 from hosts.serving import address_of, bind, serve
 from service_core.delivery.exports.model import Status
 from service_core.delivery.exports.ports import ExportWork
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.gateway.readiness import Readiness
 from service_core.kernel.settings import MonitoringSettings
 

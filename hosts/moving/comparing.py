@@ -9,7 +9,7 @@ from hosts.moving.copying import Store, count, scan_of
 from hosts.moving.months import months
 from service_core.access.model import Workspace
 from service_core.access.reader import reader_of
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution
 from service_core.insight.query.question import Question

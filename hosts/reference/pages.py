@@ -11,7 +11,7 @@ from hosts.composition.container import PORTS, SETTINGS
 from hosts.reference.markdown import code, page, section, table
 from hosts.reference.operations import operations_page
 from service_core.access.plans import PLANS
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.insight.measures import Op, Relation
 from service_core.intake.model import COLUMNS, WIRE_COLUMNS, Event
 from service_core.intake.rules import RULES_VERSION

@@ -5,7 +5,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final
 
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 

@@ -10,7 +10,7 @@ from service_core.delivery.exports.model import Format
 from service_core.delivery.exports.run import Exporter
 from service_core.delivery.exports.table import Column, Renderer
 from service_core.delivery.exports.write import ExportWriter
-from service_core.extension import Registry
+from service_core.extension.registry import Registry
 
 KEEP_SECONDS: Final = 30
 """How often is looked for what time ended, and for jobs a queue forgot."""

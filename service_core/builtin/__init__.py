@@ -7,7 +7,7 @@ from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
 from service_core.changes.resource import Writable
 from service_core.delivery.exports import operations as exports
-from service_core.extension import hook
+from service_core.extension.hooks import hook
 from service_core.gateway import operations as gateway
 from service_core.handbook import operations as handbook
 from service_core.insight import operations as insight

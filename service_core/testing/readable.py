@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from service_core import builtin
-from service_core.extension import Registry, load
+from service_core.extension.registry import Registry, load
 
 
 @cache

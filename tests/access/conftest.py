@@ -25,7 +25,7 @@ from service_core.access.signup.settle import Settlement
 from service_core.access.signup.welcome import Welcome
 from service_core.access.windows import FixedWindows
 from service_core.access.workspaces import Workspaces
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.ids import new_id
 from service_core.testing.access_store import MemoryAccess
 

@@ -16,7 +16,7 @@ from service_core.changes.model import ASSIGNED, Action, Change
 from service_core.changes.resource import Kind, Resource
 from service_core.changes.undo import undo
 from service_core.changes.write import Writes
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import Conflict, NotFound
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Scope

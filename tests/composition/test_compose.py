@@ -14,7 +14,9 @@ from hosts.composition.ports import Ports, running
 from service_core import builtin
 from service_core.access.model import Caller
 from service_core.access.ports import Directory
-from service_core.extension import Adapter, hook, load
+from service_core.extension.adapters import Adapter
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
 from service_core.gateway.exchange import Request
 from service_core.gateway.readiness import Finding, Probe
 from service_core.insight.catalog import Catalog

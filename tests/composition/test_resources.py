@@ -8,7 +8,8 @@ import pytest
 from hosts.composition.binding import kinds_of
 from service_core import builtin
 from service_core.changes.resource import Kind, Resource, Writable
-from service_core.extension import hook, load
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Scope, operation
 from service_core.kernel.settings import Settings

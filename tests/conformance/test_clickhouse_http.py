@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.event_store.log import Log
 from service_core.testing.event_store.standard import Standard
 from service_core.testing.event_store.writing import Writing

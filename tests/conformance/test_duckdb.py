@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.event_store import EventStoreConformance
 
 

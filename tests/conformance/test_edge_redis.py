@@ -2,7 +2,7 @@
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.edge import EdgeMemoryConformance
 
 

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.queue import IngestQueueConformance
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hosts.demo.running import running_service
 from service_core import builtin
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.story import campaign
 from tests.insight.served import STORES, serving
 

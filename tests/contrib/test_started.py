@@ -17,7 +17,7 @@ import pytest
 from hosts.composition.ports import running
 from hosts.roles.model import Role
 from service_core.access.keys import found_workspace
-from service_core.extension import load
+from service_core.extension.registry import load
 from tests.contrib.files import DEPLOY, ENTRYPOINT, SECRETS, composed, unit
 
 pytestmark = pytest.mark.faults

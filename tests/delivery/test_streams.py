@@ -7,7 +7,7 @@ import pytest
 
 from plugins.events_sql import streams
 from service_core.delivery.exports.contents import EVENT_COLUMNS
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.measures import Op, Predicate
 from service_core.insight.people.ports import PeoplePage
 from service_core.insight.ports import EventPage

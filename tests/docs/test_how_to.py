@@ -12,7 +12,7 @@ import pytest
 from hosts.composition.compose import compose
 from service_core import builtin
 from service_core.access.keys import found_workspace
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.gateway.exchange import Request
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings

@@ -17,7 +17,7 @@ from plugins import workspace_sql
 from plugins.workspace_sql.migrate import SCRIPTS
 from plugins.workspace_sql.tables import METADATA
 from service_core.access.model import CredentialKind
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.ids import digest
 from service_core.testing.intake import NOON
 from tests.faults.conftest import FULL

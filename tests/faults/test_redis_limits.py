@@ -12,7 +12,8 @@ from hosts.composition.compose import compose
 from hosts.composition.load import load_settings
 from service_core import builtin
 from service_core.access.keys import found_workspace
-from service_core.extension import hook, load
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
 from service_core.gateway.exchange import Request
 from service_core.kernel.operations import Budget, operation
 from service_core.kernel.params import Answer
@@ -23,7 +24,7 @@ READ = "/v1/overview?start_date=2026-07-01&end_date=2026-07-02"
 SPENDING = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extension import load
+from service_core.extension.registry import load
 
 async def main(url, times):
     limiter = load().open("limits", url, folder=Path())

@@ -8,7 +8,7 @@ import pytest
 
 from plugins import workspace_sql
 from service_core.access.keys import found_workspace
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.connections.model import (
     Asset,
     ConnectedAccount,

@@ -7,7 +7,7 @@ import pytest
 
 from plugins import checkout_sandbox
 from service_core.access.signup.model import Forged, Order, PaymentState
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.ids import new_id
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)

@@ -22,7 +22,7 @@ from service_core.access.signup.model import CheckoutDown, Forged, Notice, Order
 from service_core.access.signup.ports import By
 from service_core.access.signup.settle import Settlement
 from service_core.access.windows import FixedWindows
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import Forbidden, StartupError
 from service_core.kernel.ids import new_id
 from service_core.testing.access_store import MemoryAccess

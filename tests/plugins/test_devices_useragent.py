@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.devices_useragent.adapter import MAX_AGENT, UserAgents
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.plugin import Device
 
 CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"

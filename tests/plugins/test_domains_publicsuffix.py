@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.domains_publicsuffix.adapter import PublicSuffixes
-from service_core.extension import load
+from service_core.extension.registry import load
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 from service_core.testing.edge import Table, route_to
 from service_core.workspace.links.edge import SharedMap

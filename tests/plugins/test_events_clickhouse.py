@@ -13,7 +13,7 @@ from plugins.events_sql.increments import KEEP_PARTS
 from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.statements import Statements
 from plugins.events_sql.tables import EVENTS
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.measures import count
 from service_core.insight.ports import Aggregate
 from service_core.kernel.errors import StartupError

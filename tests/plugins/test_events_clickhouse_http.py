@@ -12,7 +12,7 @@ import pytest
 from plugins.events_sql import watch
 from plugins.events_sql.dialects.clickhouse import writing
 from plugins.events_sql.tables import EVENTS
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.measures import count
 from service_core.insight.ports import Aggregate
 from service_core.kernel.errors import StartupError

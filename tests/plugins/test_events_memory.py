@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from plugins.events_memory.adapter import MemoryEvents
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 from service_core.kernel.ranges import Unit
 from service_core.kernel.series import cover

@@ -21,7 +21,7 @@ from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.measures import Predicate, count
 from service_core.insight.ports import Aggregate, EventPage, QueryTimeout, StoreUnavailable
 from service_core.kernel.errors import StartupError
@@ -370,7 +370,7 @@ def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_
 APPENDER = """
 import asyncio, sys
 from pathlib import Path
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.testing.story import Story
 
 async def main(folder):

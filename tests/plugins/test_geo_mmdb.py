@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from plugins.geo_mmdb.adapter import MmdbPlaces
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.plugin import Place, StartupError
 
 CITY = {

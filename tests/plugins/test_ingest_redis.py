@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from plugins.ingest_redis.adapter import RedisQueue
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.insight.ports import StoreUnavailable
 from service_core.intake.model import Channel, Quarantined, Reason
 from service_core.intake.ports import Offer, QueueFailed

@@ -15,7 +15,7 @@ from plugins import ingest_spool
 from plugins.ingest_spool.adapter import Spool
 from plugins.ingest_spool.claims import claim_id
 from plugins.ingest_spool.settings import SpoolSettings
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.intake.model import Arrival, Channel, Event, LedgerRow, Quarantined, Queued, Reason
 from service_core.intake.ports import Offer, QueueFailed
 from service_core.kernel.errors import StartupError

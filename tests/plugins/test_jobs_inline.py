@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 

@@ -20,7 +20,7 @@ from hosts.composition.load import load_settings
 from hosts.worker.exports import exporter_of
 from service_core.access.keys import found_workspace
 from service_core.delivery.exports.ports import QueueDown
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.gateway.exchange import Request
 from service_core.kernel.errors import StartupError
 

@@ -7,7 +7,7 @@ import pytest
 
 from plugins import limits_memory
 from plugins.limits_memory.adapter import MemoryLimiter
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 REGISTRY = load([("limits_memory", limits_memory)], discover=False)

@@ -9,7 +9,7 @@ import pytest
 from plugins.limits_redis.adapter import RedisLimiter
 from plugins.limits_redis.breaker import Breaker
 from service_core.access.ports import LimiterDown
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 REGISTRY = load()

@@ -4,7 +4,7 @@ import logging
 
 from plugins import mail_console
 from service_core.access.mail import Message
-from service_core.extension import load
+from service_core.extension.registry import load
 
 
 async def test_a_mail_is_printed_and_not_logged(tmp_path, capsys, caplog):

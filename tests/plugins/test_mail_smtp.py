@@ -10,7 +10,7 @@ import pytest
 
 from plugins import mail_smtp
 from service_core.access.mail import MailDown, Message
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 REGISTRY = load([("smtp", mail_smtp)], discover=False)

@@ -17,7 +17,7 @@ from plugins import passkeys_webauthn
 from service_core.access.members.model import Account
 from service_core.access.passkeys.model import Asserted, Attested, Passkey, relying_party
 from service_core.access.passkeys.ports import NotProved
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.ids import new_id
 from tests.web.authenticator import ORIGIN, Authenticator, decoded
 
@@ -121,7 +121,7 @@ def test_an_address_without_tls_or_a_name_has_none(address):
 def test_opening_the_port_loads_no_library():
     code = (
         "import sys; from pathlib import Path; from plugins import passkeys_webauthn as own;"
-        "from service_core.extension import load;"
+        "from service_core.extension.registry import load;"
         "load([('own', own)], discover=False).open('passkeys', 'webauthn://', folder=Path());"
         "print('webauthn' in sys.modules)"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from plugins import passwords_argon2
 from plugins.passwords_argon2 import adapter
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 REGISTRY = load([("argon2", passwords_argon2)], discover=False)

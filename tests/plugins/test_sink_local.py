@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from service_core.delivery.exports.ports import SinkDown
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 
 

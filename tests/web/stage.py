@@ -21,7 +21,7 @@ from service_core.access.members.enrol import enrol
 from service_core.access.ports import LimiterDown
 from service_core.access.roles import Role
 from service_core.access.windows import FixedWindows
-from service_core.extension import Adapter
+from service_core.extension.adapters import Adapter
 from service_core.kernel.settings import Settings
 from service_core.testing.dns import WrittenRecords
 

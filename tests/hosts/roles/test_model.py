@@ -7,7 +7,7 @@ import pytest
 from hosts.composition.compose import installed
 from hosts.roles.model import Role, check
 from hosts.roles.supervise import processes_of
-from service_core.extension import Adapter
+from service_core.extension.adapters import Adapter
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
 

@@ -8,7 +8,7 @@ import pytest
 
 from plugins import workspace_sql
 from service_core.access.keys import found_workspace
-from service_core.extension import load
+from service_core.extension.registry import load
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)

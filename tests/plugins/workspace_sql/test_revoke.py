@@ -25,7 +25,7 @@ from plugins import workspace_sql
 from service_core.access.admission import Admission
 from service_core.access.authenticate import Authenticator
 from service_core.access.workspaces import Workspaces
-from service_core.extension import load
+from service_core.extension.registry import load
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import Unauthorized
 from service_core.kernel.operations import Entry

@@ -58,7 +58,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from plugins import workspace_sql
 from service_core.access.keys import found_workspace, revoke_key
-from service_core.extension import load
+from service_core.extension.registry import load
 
 async def main(folder, task):
     directory = load([("workspace_sql", workspace_sql)], discover=False).open(

@@ -1,0 +1,47 @@
+"""What a plugin may bring: one hook specification for each kind of value."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import pluggy
+
+from service_core.changes.resource import Writable
+from service_core.extension.adapters import Adapter
+from service_core.insight.attribution.ports import AttributionModel
+from service_core.insight.catalog import Dimension, Metric
+from service_core.kernel.operations import Operation
+
+GROUP: Final = "touchpoint"
+"""The group of entry points plugins are found in."""
+
+hookspec = pluggy.HookspecMarker(GROUP)
+hook = pluggy.HookimplMarker(GROUP)
+"""Marks a hook implementation in a plugin module."""
+
+
+class Hooks:
+    """The hook specifications. Every hook is optional and returns a sequence of values."""
+
+    @hookspec
+    def adapters(self) -> Iterable[Adapter]:  # type: ignore[empty-body]
+        """Adapters this plugin brings; two of one (port, scheme) stop the start."""
+
+    @hookspec
+    def operations(self) -> Iterable[Operation]:  # type: ignore[empty-body]
+        """Endpoints this plugin brings; they get credentials, budgets and docs like any other."""
+
+    @hookspec
+    def resources(self) -> Iterable[Writable]:  # type: ignore[empty-body]
+        """Types of resource this plugin brings, with their endpoints; writes of them are audited and undone."""
+
+    @hookspec
+    def metrics(self) -> Iterable[Metric]:  # type: ignore[empty-body]
+        """Metrics this plugin brings; each appears in the catalog and in ``POST /query``."""
+
+    @hookspec
+    def dimensions(self) -> Iterable[Dimension]:  # type: ignore[empty-body]
+        """Dimensions this plugin brings."""
+
+    @hookspec
+    def attribution_models(self) -> Iterable[AttributionModel]:  # type: ignore[empty-body]
+        """Attribution models this plugin brings; their ids are valid wherever a model is named."""

@@ -1,0 +1,162 @@
+"""Everything installed: the values of all plugins, collected once, checked and frozen."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pluggy
+
+from service_core.changes.resource import Writable
+from service_core.extension.adapters import Adapter, Keeps, settings_of
+from service_core.extension.hooks import GROUP, Hooks
+from service_core.insight.attribution.model import Models
+from service_core.insight.catalog import Catalog
+from service_core.kernel.errors import StartupError
+from service_core.kernel.operations import Operation
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Everything installed, checked and frozen."""
+
+    adapters: Mapping[tuple[str, str], Adapter]
+    operations: tuple[Operation, ...]
+    catalog: Catalog
+    plugins: tuple[str, ...]
+    models: Models = field(default_factory=Models)
+    resources: tuple[Writable, ...] = ()
+
+    def open(self, port: str, url: str, *, folder: Path) -> Any:
+        """Build the adapter that ``url`` names.
+
+        Args:
+            port: name of the port.
+            url: setting of the deployment; a relative path in it is relative to ``folder``.
+
+        Raises:
+            StartupError: unknown scheme (the installed ones are named) or a URL the adapter refuses.
+        """
+        adapter = self.serving(port, url)
+        return adapter.open(settings_of(adapter, url, folder))
+
+    def serving(self, port: str, url: str) -> Adapter:
+        """The adapter that serves ``url``.
+
+        Raises:
+            StartupError: unknown scheme; the installed ones are named.
+        """
+        scheme, colon, _ = url.partition("://")
+        adapter = self.adapters.get((port, scheme.lower()))
+        if adapter is None or not colon:
+            known = ", ".join(f"{s}://" for p, s in sorted(self.adapters) if p == port) or "none"
+            serves = f"serves {scheme}://" if colon else f"can be chosen, as {url!r} is no URL"
+            raise StartupError(
+                f"No adapter for {port!r} {serves}. Installed: {known}. "
+                "Correct the URL in the settings, or install the plugin that brings it."
+            )
+        return adapter
+
+    def place(self, port: str, url: str, *, folder: Path) -> tuple[Keeps, Path] | None:
+        """What the adapter of ``url`` keeps on this machine, and where; None when a server keeps it.
+
+        Raises:
+            StartupError: as `open`.
+        """
+        adapter = self.serving(port, url)
+        path = settings_of(adapter, url, folder).path
+        return None if adapter.keeps is None or path is None else (adapter.keeps, path)
+
+
+def load(
+    extra: Iterable[tuple[str, object]] = (), *, discover: bool = True, catalog: bool = True
+) -> Registry:
+    """Collect every installed plugin into a frozen registry.
+
+    Args:
+        extra: further plugins as (name, module or object): the core's own, or those of a test.
+        discover: read the entry points of the group ``touchpoint``.
+        catalog: collect metrics and dimensions. A process without the core leaves them empty: metrics of
+            a plugin name dimensions of the core.
+
+    Raises:
+        StartupError: a plugin that cannot be imported, a misspelt hook, or a clash of two plugins.
+    """
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    for name, plugin in extra:
+        _register(manager, plugin, name)
+    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name) if discover else ():
+        if not manager.has_plugin(point.name):
+            _register(manager, _import(point), point.name)
+    _check_hooks(manager)
+    resources = tuple(_each(manager.hook.resources()))
+    of_resources = [operation for resource in resources for operation in resource.operations]
+    return Registry(
+        adapters=_unique_adapters(_each(manager.hook.adapters())),
+        operations=_unique_routes([*_each(manager.hook.operations()), *of_resources]),
+        catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions()))
+        if catalog
+        else Catalog({}),
+        plugins=tuple(name for name, _ in manager.list_name_plugin()),
+        models=Models.of(_each(manager.hook.attribution_models())),
+        resources=resources,
+    )
+
+
+def _each(results: list[Iterable[Any]]) -> list[Any]:
+    """Hook results in order of registration (pluggy calls the latest first)."""
+    return [value for values in reversed(results) for value in values]
+
+
+def _import(point: Any) -> object:
+    try:
+        return point.load()
+    except Exception as fault:
+        raise StartupError(f"Plugin {point.name!r} ({point.value}) cannot be imported: {fault}") from fault
+
+
+def _check_hooks(manager: pluggy.PluginManager) -> None:
+    """Refuse a function marked as a hook that no specification knows."""
+    try:
+        manager.check_pending()
+    except pluggy.PluginValidationError as fault:
+        known = [name for name in vars(Hooks) if not name.startswith("_")]
+        misspelt = str(fault).split("'")[1]
+        near = get_close_matches(misspelt, known, n=1, cutoff=0)
+        raise StartupError(
+            f"Plugin {manager.get_name(fault.plugin)!r} implements the hook {misspelt!r}, which does not exist. "
+            f"Did you mean {near[0]!r}? Hooks: {', '.join(known)}."
+        ) from fault
+
+
+def _register(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
+    try:
+        manager.register(plugin, name)
+    except pluggy.PluginValidationError as fault:
+        raise StartupError(f"Plugin {name!r} implements a hook with other parameters: {fault}") from fault
+
+
+def _unique_adapters(adapters: list[Adapter]) -> Mapping[tuple[str, str], Adapter]:
+    seen: dict[tuple[str, str], Adapter] = {}
+    for adapter in adapters:
+        key = adapter.port, adapter.scheme
+        if key in seen:
+            raise StartupError(
+                f"Two plugins bring an adapter for {key[0]!r} that serves {key[1]}://. Uninstall one of them."
+            )
+        seen[key] = adapter
+    return MappingProxyType(seen)
+
+
+def _unique_routes(operations: list[Operation]) -> tuple[Operation, ...]:
+    seen: dict[tuple[str, str, str], Operation] = {}
+    for op in operations:
+        key = op.surface, op.method, op.path
+        if key in seen:
+            raise StartupError(f"Two plugins declare {op.method} {op.path}. Uninstall one of them.")
+        seen[key] = op
+    return tuple(operations)
