@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from hosts.composition.compose import served
-from service_core.extension import Adapter, AdapterSettings, hook, load
+from service_core.extension.adapters import Adapter, AdapterSettings
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import operation
 
