@@ -181,7 +181,10 @@ from service_core.insight.orders import moment as moment
 from service_core.insight.orders import movement as movement
 from service_core.insight.orders import provider as provider
 from service_core.insight.orders import without_repeats as without_repeats
+from service_core.insight.people.ports import MOST_CLAIMS as MOST_CLAIMS
 from service_core.insight.people.ports import MOST_OF_A_PERSON as MOST_OF_A_PERSON
+from service_core.insight.people.ports import Claim as Claim
+from service_core.insight.people.ports import Contested as Contested
 from service_core.insight.people.ports import Converted as Converted
 from service_core.insight.people.ports import Journey as Journey
 from service_core.insight.people.ports import JourneyPlan as JourneyPlan

@@ -15,6 +15,7 @@ from service_core.plugin import (
     Batch,
     CohortPlan,
     CohortTable,
+    Contested,
     ConversionSet,
     Event,
     EventName,
@@ -116,6 +117,10 @@ class MemoryEvents:
     async def profile(self, workspace_id: UUID, person: str) -> Profile:
         """Ids and traits of a person."""
         return people.profile(person, self._lasting(workspace_id))
+
+    async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
+        """External ids that link nobody because several persons carry them, and the number of all."""
+        return people.contested(limit, self._lasting(workspace_id))
 
     async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
         """The latest events of a person in the span."""

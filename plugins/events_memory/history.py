@@ -80,6 +80,11 @@ class History:
         return self.owners.person(event)
 
     @cached_property
+    def linking(self) -> list[Event]:
+        """Events whose ids count: of people, and not taken back."""
+        return [e for e in self.everything if not e.is_bot and e.event_id not in self._revoked]
+
+    @cached_property
     def sessions(self) -> dict[Session, list[Event]]:
         """Events by session, oldest first."""
         return _grouped(self.events, session_of)

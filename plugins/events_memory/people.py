@@ -1,6 +1,7 @@
 """Persons over a span, who an id belongs to, and what a person did (semantics 5)."""
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -10,9 +11,12 @@ from plugins.events_memory.rows import sees, within
 from service_core.plugin import (
     CHARGE,
     IDENTIFY,
+    MOST_CLAIMS,
     MOST_OF_A_PERSON,
     NOT_SET,
     PAGE_VIEWS,
+    Claim,
+    Contested,
     Event,
     PeoplePage,
     Person,
@@ -123,6 +127,28 @@ def profile(person: str, history: History) -> Profile:
         external_ids=dict(external),
         traits=_traits(ever),
     )
+
+
+def contested(limit: int, history: History) -> tuple[list[Contested], int]:
+    """External ids that link nobody because several persons carry them, and the number of all."""
+    said: defaultdict[tuple[str, str], dict[str, list[Event]]] = defaultdict(dict)
+    for event in history.linking:
+        for external in (event.external_ids or {}).items():
+            if external in history.owners.conflicts:
+                said[external].setdefault(history.person(event), []).append(event)
+    shared = [(external, by) for external, by in said.items() if len(by) > 1]
+    shared.sort(key=lambda one: one[0])
+    shared.sort(key=lambda one: (_users(one[1]), max(moment(e[-1]) for e in one[1].values())), reverse=True)
+    return [_contested(*external, by) for external, by in shared[:limit]], len(shared)
+
+
+def _users(persons: Iterable[str]) -> int:
+    return sum(user_id(person) is not None for person in persons)
+
+
+def _contested(namespace: str, external_id: str, by: Mapping[str, list[Event]]) -> Contested:
+    claims = (Claim(p, len(by[p]), by[p][-1].event_id, by[p][-1].timestamp) for p in sorted(by)[:MOST_CLAIMS])
+    return Contested(namespace, external_id, _users(by), len(by), tuple(claims))
 
 
 def events_of(person: str, scan: Scan, history: History) -> list[Event]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from plugins.events_sql import log, persona, streams, visits
 from plugins.events_sql.aggregate import aggregate
 from plugins.events_sql.cohorts import cohorts
+from plugins.events_sql.contested import contested
 from plugins.events_sql.engine import Backend, Engine
 from plugins.events_sql.funnel import funnel
 from plugins.events_sql.journey import journey
@@ -23,6 +24,7 @@ from service_core.plugin import (
     Batch,
     CohortPlan,
     CohortTable,
+    Contested,
     Event,
     EventName,
     EventPage,
@@ -163,6 +165,10 @@ class SqlEvents:
     async def profile(self, workspace_id: UUID, person: str) -> Profile:
         """Ids and traits of a person."""
         return await self._engine.read(lambda reader: persona.profile(workspace_id, person, reader))
+
+    async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
+        """External ids that link nobody because several persons carry them, and the number of all."""
+        return await self._engine.read(lambda reader: contested(workspace_id, limit, reader))
 
     async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
         """The latest events of a person in the span."""

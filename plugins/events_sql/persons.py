@@ -84,14 +84,14 @@ def _listed(workspace: UUID, parts: Mapping[int, int]) -> sa.Insert:
     )
 
 
-def _seen(workspace: UUID) -> list[Expression]:
-    """Events of people that were not revoked."""
+def linking(workspace: UUID) -> list[Expression]:
+    """Events whose ids count: of people, and not taken back."""
     c = EVENTS.c
     revoked = sa.select(REVOKED.c.event_id).where(REVOKED.c.workspace_id == workspace)
     return [c.workspace_id == workspace, sa.not_(c.is_bot), c.event_id.not_in(revoked)]
 
 
-def _found(name: str, *columns: Any, where: list[Expression]) -> sa.CTE:
+def found_first(name: str, *columns: Any, where: list[Expression]) -> sa.CTE:
     """Some events, found before anything is joined to them: else every id and owner is hashed for them."""
     return sa.select(*columns).where(*where).cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
@@ -105,20 +105,20 @@ def _pairs(workspace: UUID) -> sa.Select[Any]:
     """Old and new id of every `$alias`, in order of time."""
     c = EVENTS.c
     columns = (c.workspace_id, c.strong_no, c.timestamp, c.seq, _told("u:", "previous_id").label("old"))
-    where = [*_seen(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
-    alias = _found("alias", *columns, where=where)
+    where = [*linking(workspace), c.event_name == ALIAS, c.strong_no.is_not(None)]
+    alias = found_first("alias", *columns, where=where)
     named = sa.and_(IDS.c.workspace_id == alias.c.workspace_id, IDS.c.id == alias.c.old)
     pairs = sa.select(IDS.c.no, alias.c.strong_no, alias.c.timestamp, alias.c.seq)
     other = pairs.select_from(alias.join(IDS, named)).where(IDS.c.no != alias.c.strong_no)
     return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
-_OWN: Final = tuple(
+OWN: Final = tuple(
     EVENTS.c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")
 )
 
 
-def _owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
+def owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
     """Events with their owner at the time, and the number of who they belong to before anything is joined."""
     theirs = OWNERS.c.visitor_no.in_(sa.select(events.c.visitor_no))
     holder = sa.select(OWNERS).where(theirs).subquery("holder")
@@ -129,28 +129,30 @@ def _owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
 def _carriers(workspace: UUID) -> sa.Select[Any]:
     """External ids that more than one carries, with all who do; most have one carrier, who joins nobody by it."""
     ids = EVENTS.c.external_ids
-    events = _found("carrying", *_OWN, ids, where=[*_seen(workspace), ids.is_not(None)])
-    source, number = _owned(events)
+    events = found_first("carrying", *OWN, ids, where=[*linking(workspace), ids.is_not(None)])
+    source, number = owned(events)
     told = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
-    told_ids = told.subquery("told").c
-    keys = sa.select(
-        told_ids.person_no, told_ids.external_ids, fn.JsonKeys(told_ids.external_ids).label("key")
-    )
-    key = keys.subquery("keys").c
-    each = sa.select(key.person_no, key.key, fn.JsonMember(key.external_ids, key.key).label("value"))
-    c = each.subquery("each").c
+    c = each_id(told).c
     shared = sa.func.min(c.person_no) != sa.func.max(c.person_no)
     found = sa.select(c.key, c.value, fn.DistinctList(c.person_no))
     return found.group_by(c.key, c.value).having(shared)
+
+
+def each_id(told: sa.Select[Any]) -> sa.Subquery:
+    """The external ids of rows that have some, one row each: all else of the row, ``key`` and ``value`` as JSON."""
+    rows = told.subquery("told").c
+    keys = sa.select(*rows, fn.JsonKeys(rows.external_ids).label("key")).subquery("keys").c
+    others = (column for column in keys if column.name != "external_ids")
+    return sa.select(*others, fn.JsonMember(keys.external_ids, keys.key).label("value")).subquery("each")
 
 
 def _matches(workspace: UUID) -> sa.Select[Any]:
     """E-mail matches: the event, who it belongs to, the visitor it names and everyone who ever owned that."""
     c = EVENTS.c
     by_mail = fn.JsonString(c.event_data, sa.literal("match_method")) == "email"
-    columns = (*_OWN, c.event_id, _told("v:", "web_visitor_id").label("web"))
-    events = _found("matched", *columns, where=[*_seen(workspace), c.event_name == MATCHED, by_mail])
-    source, number = _owned(events)
+    columns = (*OWN, c.event_id, _told("v:", "web_visitor_id").label("web"))
+    events = found_first("matched", *columns, where=[*linking(workspace), c.event_name == MATCHED, by_mail])
+    source, number = owned(events)
     ever = OWNERS.alias("ever")
     named = sa.and_(IDS.c.workspace_id == events.c.workspace_id, IDS.c.id == events.c.web)
     source = source.outerjoin(IDS, named).outerjoin(ever, ever.c.visitor_no == IDS.c.no)

@@ -7,17 +7,16 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
+from service_core.insight.event_row import EventRow, event_row
 from service_core.insight.filtering import MOST_FILTERS, exactly, operand, operation_of
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Op, Predicate
 from service_core.insight.ports import EventLog, EventPage, Events
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
-from service_core.intake.model import WIRE_COLUMNS, Event
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.errors import BadRequest
-from service_core.kernel.money import to_major
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp
 
@@ -75,7 +74,7 @@ class EventsQuery(RangeQuery):
 class EventRows(Answer):
     """A page of raw event rows, newest first."""
 
-    events: list[dict[str, Any]]
+    events: list[EventRow]
     total_count: int
     total_count_is_lower_bound: bool
     has_more: bool
@@ -114,15 +113,6 @@ async def _read(log: EventLog, plan: EventPage) -> Events:
 
 def _total(query: EventsQuery, found: Events) -> int:
     return query.offset + len(found.events) if found.total is None else found.total
-
-
-def event_row(event: Event) -> dict[str, Any]:
-    """An event as answers and exports show it: the columns of the wire, money in major units."""
-    row = {column: getattr(event, column) for column in WIRE_COLUMNS}
-    if event.revenue is not None and event.currency is not None:
-        row["revenue"] = float(to_major(event.revenue, event.currency))
-    row["bot_reasons"] = list(event.bot_reasons)
-    return row
 
 
 def property_predicates(sent: str | None) -> tuple[Predicate, ...]:

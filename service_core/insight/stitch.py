@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from service_core.insight.orders import moment
 from service_core.intake.model import Event
@@ -29,6 +29,8 @@ ALIAS: Final = "$alias"
 MATCHED: Final = "$web_attribution_matched"
 KNOWN: Final = "u:"
 UNKNOWN: Final = "v:"
+External: TypeAlias = tuple[str, ...]
+"""Namespace and id; of a match by e-mail, the id of its event alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ class Owners:
         names: strong id -> the strong id that names its person; unaliased ones are left out.
         links: visitor or other weak id -> its links, oldest first.
         joined: person -> the person it is a part of by an external id.
-        conflicts: external ids (``namespace:id``) that lead to two known persons and join neither.
+        conflicts: external ids (namespace, id) that lead to two known persons and join neither.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, Sequence[Link]] = field(default_factory=dict)
     joined: Mapping[str, str] = field(default_factory=dict)
-    conflicts: frozenset[str] = frozenset()
+    conflicts: frozenset[External] = frozenset()
 
     def known(self, strong_id: str) -> str:
         """The person a strong id names."""
@@ -131,9 +133,9 @@ def _names(facts: Iterable[Event]) -> dict[str, str]:
     return names
 
 
-def _joined(facts: Iterable[Event], owners: Owners) -> tuple[dict[str, str], frozenset[str]]:
+def _joined(facts: Iterable[Event], owners: Owners) -> tuple[dict[str, str], frozenset[External]]:
     """Who is part of whom by external ids, and the external ids in conflict."""
-    carriers: defaultdict[str, set[str]] = defaultdict(set)
+    carriers: defaultdict[External, set[str]] = defaultdict(set)
     for event in facts:
         own = owners.person(event)
         for external in _external(event):
@@ -153,10 +155,10 @@ def _known(persons: Iterable[str]) -> list[str]:
     return [person for person in persons if user_id(person)]
 
 
-def _external(event: Event) -> list[str]:
-    ids = [f"{namespace}:{value}" for namespace, value in (event.external_ids or {}).items()]
+def _external(event: Event) -> list[External]:
+    ids: list[External] = list((event.external_ids or {}).items())
     by_mail = event.event_name == MATCHED and event.event_data.get("match_method") == "email"
-    return [*ids, f"{MATCHED}:{event.event_id}"] if by_mail else ids
+    return [*ids, (event.event_id,)] if by_mail else ids
 
 
 def _matched(event: Event, owners: Owners) -> set[str]:
@@ -164,9 +166,9 @@ def _matched(event: Event, owners: Owners) -> set[str]:
     return set() if web is None else owners.everyone(web)
 
 
-def _components(carriers: Mapping[str, set[str]]) -> list[tuple[set[str], set[str]]]:
+def _components(carriers: Mapping[External, set[str]]) -> list[tuple[set[External], set[str]]]:
     """External ids and persons that hang together."""
-    components: list[tuple[set[str], set[str]]] = []
+    components: list[tuple[set[External], set[str]]] = []
     for external, persons in carriers.items():
         touching = [part for part in components if part[1] & persons]
         components = [part for part in components if not part[1] & persons]

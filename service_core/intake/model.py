@@ -4,9 +4,8 @@
 columns from its fields, `/events` and the export derive theirs from `WIRE_COLUMNS`, in this order.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -66,119 +65,186 @@ class Queued:
     arrival: Arrival
 
 
+def _about(text: str) -> Mapping[str, str]:
+    """What a column holds, for whoever reads rows: it stands in the descriptions of the API."""
+    return {"about": text}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One event row. Times are aware UTC, money is in minor units of ``currency``.
 
-    The fields up to ``event_data`` are those of the wire, in its order; ``visitor_id`` is the device
-    key of semantics 5.1. Those after it are kept for the questions and never shown:
-
-    ``ip``
-        cut after 7 days.
-    ``strong_id``
-        the strong id of semantics 5.2 sent with the event, after the id places of `$identify` and
-        `$alias`. The event joins it to every weak id it carries (`weak_ids`). For `$alias` it is the
-        new id, and ``event_data["previous_id"]`` is the strong id that is joined to it.
-    ``sent_visitor_id``
-        the ``visitor_id`` sent beside an ``anonymous_id``, which is the device key then.
-    ``told``
-        the first and the last touch as the client told them (`told.told_columns`): columns of the
-        touch as text, each name behind ``first_`` or ``last_``; two equal ones are told as the first.
-    ``touchable``
-        whether the event may make a touch (semantics 8.1).
-    ``own_source``, ``own_medium``, ``own_channel``
-        the classification by everything the event itself carries: campaign values, click ids,
-        link tag, external referrer. None when it carries none of them.
-    ``referral_source``, ``referral_medium``, ``referral_channel``
-        the classification by its external referrer alone, None without one.
-    ``campaign_in_url``
-        whether ``page_url`` contains the campaign values (semantics 8.2).
-    ``interactive``
-        False when the event does not undo a bounce (semantics 6.5).
+    The fields up to ``event_data`` are those of the wire, in its order; those after it are kept for
+    the questions and never shown.
     """
 
-    event_id: str
-    event_name: str
-    timestamp: datetime
-    received_at: datetime
-    time_adjusted: str = "none"
-    visitor_id: str
-    anonymous_id: str | None = None
-    distinct_id: str | None = None
-    user_id: str | None = None
-    session_id: str
-    session_origin: str = "client"
-    external_ids: Mapping[str, str] | None = None
-    source: str = "api"
-    sdk_name: str = "http"
-    sdk_version: str = "0"
-    attribution_source: str | None = None
-    attribution_medium: str | None = None
-    channel: str | None = None
-    attribution_carried: bool = False
-    utm_source: str | None = None
-    utm_medium: str | None = None
-    utm_campaign: str | None = None
-    utm_term: str | None = None
-    utm_content: str | None = None
-    utm_id: str | None = None
-    click_id: str | None = None
-    click_id_type: str | None = None
-    gclid: str | None = None
-    gbraid: str | None = None
-    wbraid: str | None = None
-    fbclid: str | None = None
-    ttclid: str | None = None
-    oppref: str | None = None
-    msclkid: str | None = None
-    fbp: str | None = None
-    fbc: str | None = None
-    ttp: str | None = None
-    lyr: str | None = None
-    page_url: str | None = None
-    page_path: str | None = None
-    page_title: str | None = None
-    referrer: str | None = None
-    referrer_host: str | None = None
-    landing_page: str | None = None
-    revenue: int | None = None
-    currency: str | None = None
-    order_id: str | None = None
-    device_type: str | None = None
-    browser: str | None = None
-    browser_version: str | None = None
-    os: str | None = None
-    os_version: str | None = None
-    language: str | None = None
-    screen_width: int | None = None
-    screen_height: int | None = None
-    app_name: str | None = None
-    app_version: str | None = None
-    country: str | None = None
-    region: str | None = None
-    city: str | None = None
-    timezone: str | None = None
-    is_bot: bool = False
-    bot_reasons: tuple[str, ...] = ()
-    is_test: bool = False
-    event_data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    event_id: str = field(
+        metadata=_about("Sent by the client, or generated; a repeat within 7 days is a duplicate.")
+    )
+    event_name: str = field(metadata=_about("Name as sent."))
+    timestamp: datetime = field(
+        metadata=_about("When it happened: as sent, within reason, or else `received_at`.")
+    )
+    received_at: datetime = field(metadata=_about("When it was received."))
+    time_adjusted: str = field(
+        default="none",
+        metadata=_about(
+            "What was done to the time sent: `none`, `clamped` (it lay ahead) or `replaced` "
+            "(unreadable, or before 2020)."
+        ),
+    )
+    visitor_id: str = field(
+        metadata=_about(
+            "The device: the first sent of `anonymous_id`, `visitor_id`, `distinct_id` and `user_id`."
+        )
+    )
+    anonymous_id: str | None = field(default=None, metadata=_about("As sent."))
+    distinct_id: str | None = field(default=None, metadata=_about("As sent."))
+    user_id: str | None = field(default=None, metadata=_about("As sent."))
+    session_id: str = field(metadata=_about("As sent, or generated for each visitor and UTC hour."))
+    session_origin: str = field(
+        default="client", metadata=_about("Who made `session_id`: `client` or `generated`.")
+    )
+    external_ids: Mapping[str, str] | None = field(
+        default=None, metadata=_about("Ids of other systems, by namespace.")
+    )
+    source: str = field(
+        default="api",
+        metadata=_about(
+            "Transport: `browser`, `mobile_app`, `api`, `web`, or the provider whose webhook it was."
+        ),
+    )
+    sdk_name: str = field(default="http", metadata=_about("Library that sent it."))
+    sdk_version: str = field(default="0", metadata=_about("Version of that library."))
+    attribution_source: str | None = field(
+        default=None,
+        metadata=_about("Where the visit came from: the event's own origin, or that of its session."),
+    )
+    attribution_medium: str | None = field(default=None, metadata=_about("Medium of that origin."))
+    channel: str | None = field(default=None, metadata=_about("Channel of that origin."))
+    attribution_carried: bool = field(
+        default=False,
+        metadata=_about(
+            "Whether the campaign values repeat the session's earlier ones, and so are no visit of their own."
+        ),
+    )
+    utm_source: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
+    utm_medium: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
+    utm_campaign: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
+    utm_term: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
+    utm_content: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
+    utm_id: str | None = field(default=None, metadata=_about("As sent."))
+    click_id: str | None = field(
+        default=None, metadata=_about("Click id that counts, when several were sent.")
+    )
+    click_id_type: str | None = field(default=None, metadata=_about("Type of `click_id`, such as `gclid`."))
+    gclid: str | None = field(default=None, metadata=_about("Google click id."))
+    gbraid: str | None = field(
+        default=None, metadata=_about("Google click id of a click on iOS that leads to an app.")
+    )
+    wbraid: str | None = field(
+        default=None, metadata=_about("Google click id of a click on iOS that leads to the web.")
+    )
+    fbclid: str | None = field(default=None, metadata=_about("Meta click id."))
+    ttclid: str | None = field(default=None, metadata=_about("TikTok click id."))
+    oppref: str | None = field(default=None, metadata=_about("OpenAI click id."))
+    msclkid: str | None = field(default=None, metadata=_about("Microsoft click id."))
+    fbp: str | None = field(default=None, metadata=_about("Meta browser id."))
+    fbc: str | None = field(default=None, metadata=_about("Meta click id, as its cookie holds it."))
+    ttp: str | None = field(default=None, metadata=_about("TikTok browser id."))
+    lyr: str | None = field(default=None, metadata=_about("Tag of the trackable link."))
+    page_url: str | None = field(
+        default=None,
+        metadata=_about(
+            "Address of the page; values of its query that are named like secrets read `redacted`."
+        ),
+    )
+    page_path: str | None = field(default=None, metadata=_about("Path of the page, without its query."))
+    page_title: str | None = field(default=None, metadata=_about("Title of the page."))
+    referrer: str | None = field(
+        default=None, metadata=_about("Address that led to the page, as sent; secrets as in `page_url`.")
+    )
+    referrer_host: str | None = field(
+        default=None,
+        metadata=_about("Host of `referrer` in lower case without `www.`; null for the site's own."),
+    )
+    landing_page: str | None = field(default=None, metadata=_about("Path of the first page of the session."))
+    revenue: int | None = field(default=None, metadata=_about("Amount in `currency`, negative for a refund."))
+    currency: str | None = field(default=None, metadata=_about("ISO 4217 code, as sent, or the workspace's."))
+    order_id: str | None = field(default=None, metadata=_about("Id of the order."))
+    device_type: str | None = field(
+        default=None, metadata=_about("`desktop`, `mobile`, `tablet`, `tv` or `other`.")
+    )
+    browser: str | None = field(default=None, metadata=_about("Name of the browser."))
+    browser_version: str | None = field(default=None, metadata=_about("Version of the browser."))
+    os: str | None = field(default=None, metadata=_about("Name of the operating system."))
+    os_version: str | None = field(default=None, metadata=_about("Version of the operating system."))
+    language: str | None = field(default=None, metadata=_about("Language of the browser or application."))
+    screen_width: int | None = field(default=None, metadata=_about("Width of the screen in pixels."))
+    screen_height: int | None = field(default=None, metadata=_about("Height of the screen in pixels."))
+    app_name: str | None = field(default=None, metadata=_about("Name of the application."))
+    app_version: str | None = field(default=None, metadata=_about("Version of the application."))
+    country: str | None = field(default=None, metadata=_about("ISO 3166-1 alpha-2 code."))
+    region: str | None = field(default=None, metadata=_about("Name of the region."))
+    city: str | None = field(default=None, metadata=_about("Name of the city."))
+    timezone: str | None = field(default=None, metadata=_about("IANA name of the time zone."))
+    is_bot: bool = field(
+        default=False, metadata=_about("Whether a bot did it; reports leave bots out unless asked.")
+    )
+    bot_reasons: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "Signs of a bot, sorted: `known_agent`, `headless`, `prefetch`, `referrer_spam`, "
+            "`datacenter_ip`, `rate`."
+        ),
+    )
+    is_test: bool = field(default=False, metadata=_about("Whether it is marked as a test."))
+    event_data: Mapping[str, Any] = field(default_factory=dict, metadata=_about("`properties` as sent."))
 
-    workspace_id: UUID
-    seq: int
-    ip: str | None = None
-    strong_id: str | None = None
-    sent_visitor_id: str | None = None
-    told: Mapping[str, str] | None = None
-    touchable: bool = False
-    own_source: str | None = None
-    own_medium: str | None = None
-    own_channel: str | None = None
-    referral_source: str | None = None
-    referral_medium: str | None = None
-    referral_channel: str | None = None
-    campaign_in_url: bool = False
-    interactive: bool = True
-    rules_version: int = 1
+    workspace_id: UUID = field(metadata=_about("Whose event it is."))
+    seq: int = field(metadata=_about("Ingest sequence, assigned once."))
+    ip: str | None = field(default=None, metadata=_about("Address it came from; cut after 7 days."))
+    strong_id: str | None = field(
+        default=None,
+        metadata=_about(
+            "Strong id sent with the event (semantics 5.2), after the id places of `$identify` "
+            "and `$alias`. The event joins it to every weak id it carries. For `$alias` it is the"
+            " new id, and `previous_id` in `event_data` is the strong id that is joined to it."
+        ),
+    )
+    sent_visitor_id: str | None = field(
+        default=None,
+        metadata=_about("The `visitor_id` sent beside an `anonymous_id`, which is the device then."),
+    )
+    told: Mapping[str, str] | None = field(
+        default=None,
+        metadata=_about(
+            "First and last touch as the client told them: columns of the touch as text, each "
+            "name behind `first_` or `last_`; two equal ones are told as the first."
+        ),
+    )
+    touchable: bool = field(default=False, metadata=_about("Whether it may make a touch (semantics 8.1)."))
+    own_source: str | None = field(
+        default=None,
+        metadata=_about(
+            "Source by everything the event itself carries: campaign values, click ids, link tag,"
+            " external referrer; null when it carries none of them."
+        ),
+    )
+    own_medium: str | None = field(default=None, metadata=_about("Medium by the same."))
+    own_channel: str | None = field(default=None, metadata=_about("Channel by the same."))
+    referral_source: str | None = field(
+        default=None, metadata=_about("Source by its external referrer alone; null without one.")
+    )
+    referral_medium: str | None = field(default=None, metadata=_about("Medium by the same."))
+    referral_channel: str | None = field(default=None, metadata=_about("Channel by the same."))
+    campaign_in_url: bool = field(
+        default=False, metadata=_about("Whether `page_url` contains the campaign values (semantics 8.2).")
+    )
+    interactive: bool = field(
+        default=True, metadata=_about("False when it does not undo a bounce (semantics 6.5).")
+    )
+    rules_version: int = field(default=1, metadata=_about("Version of the rules it was enriched by."))
 
     @property
     def weak_ids(self) -> tuple[str, ...]:
@@ -189,7 +255,7 @@ class Event:
         return tuple(dict.fromkeys(one for one in sent if one and one != self.strong_id))
 
 
-COLUMNS: Final = dataclasses.fields(Event)
+COLUMNS: Final = fields(Event)
 """Every column of the event row, in order, with its Python type."""
 
 WIRE_COLUMNS: Final = tuple(f.name for f in COLUMNS[: [f.name for f in COLUMNS].index("event_data") + 1])

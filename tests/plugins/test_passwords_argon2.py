@@ -1,7 +1,7 @@
 """Passwords: slow on purpose, few at a time, as slow for nobody."""
 
 import asyncio
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -34,9 +34,9 @@ async def test_nobody_takes_as_long_as_somebody(tmp_path):
     hashed = await passwords.hash("correct horse")
     spent = []
     for known in (hashed, None) * 8:
-        begun = perf_counter()
+        begun = process_time()
         assert not await passwords.verify(known, "wrong")
-        spent.append(perf_counter() - begun)
+        spent.append(process_time() - begun)
     some, none = min(spent[::2]), min(spent[1::2])
     assert abs(some - none) < 0.5 * some
 

@@ -12,6 +12,9 @@ from service_core.intake.model import Event
 MOST_OF_A_PERSON: Final = 1000
 """Events, touches and ids that are told of one person at once; a shared id may have millions."""
 
+MOST_CLAIMS: Final = 10
+"""Persons that are told of one contested external id; what everybody sends, such as a default, may have millions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Touch:
@@ -96,12 +99,43 @@ class Profile:
     """What is known of a person over all time; ``traits`` by the rule of `people.traits`.
 
     At most `MOST_OF_A_PERSON` anonymous ids are told, the first by code point; external ids and traits
-    are those of the latest as many different ones that were said.
+    are those of the latest as many different ones that were said. External ids are what the person's own
+    events say (contract 10.1), also one that somebody else's say too (`Contested`).
     """
 
     anonymous_ids: tuple[str, ...]
     external_ids: Mapping[str, str]
     traits: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A person whose events carry an external id: how many do, and the latest of them."""
+
+    person: str
+    events: int
+    event_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Contested:
+    """An external id that two persons or more carry and that joins none of them (semantics 5.6).
+
+    Two known persons carry it, or it would lead from one to another together with further ids. Whose an event
+    is, and which events count, is as everywhere: those of bots, and those whose links were taken back, do not.
+
+    Attributes:
+        users: how many of its persons are known by a user id.
+        persons: how many carry it.
+        claims: the first `MOST_CLAIMS` of them by code point, so users come first.
+    """
+
+    namespace: str
+    id: str
+    users: int
+    persons: int
+    claims: tuple[Claim, ...]
 
 
 class People(Protocol):
@@ -115,6 +149,12 @@ class People(Protocol):
 
     async def profile(self, workspace_id: UUID, person: str) -> Profile:
         """Ids and traits of a person (semantics 5.4, 5.6)."""
+
+    async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
+        """External ids that link nobody because several persons carry them, and the number of all.
+
+        Those of the most users come first, then those that an event carried last, then by namespace.
+        """
 
     async def history(self, scan: Scan, person: str, limit: int = MOST_OF_A_PERSON) -> list[Event]:
         """The latest events of a person in the span, oldest first."""

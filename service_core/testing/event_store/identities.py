@@ -205,6 +205,42 @@ class Identities(Kit):
         alone = dict.fromkeys(("v:A4", "v:A5", "v:A7"), 1)
         assert counts == {"u:U1": 2, "u:U2": 1, "u:U3": 1, "u:U4": 1, **alone}
 
+    async def test_external_ids_that_link_nobody_are_told_with_who_carries_them(
+        self, store: Store, story: Story
+    ) -> None:
+        told: tuple[tuple[str, str | None, dict[str, str]], ...] = (
+            ("A1", None, {"shop": "s1"}),
+            ("A2", "U1", {"shop": "s1", "crm": "c1"}),
+            ("A3", "U2", {"crm": "c1"}),
+            ("A3", None, {"crm": "c1"}),
+            ("A4", None, {"crm": "c1", "shop": "s2"}),
+            ("A5", None, {"shop": "s2"}),
+            ("A5", "U1", {"shop": "s2", "Till": "é\"t1", "till": "t1"}),
+            ("A6", "U3", {"till": "t1", "Till": "é\"t1", "app": "a1"}),
+            ("A7", None, {"app": "a1", "desk": "d1"}),
+            ("A8", "U4", {"desk": "d1", "of one": "o1"}),
+        )
+        events = [
+            story.happens("x", at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong, external_ids=ids)
+            for hour, (visitor, strong, ids) in enumerate(told)
+        ]
+        await store.append(events)
+        found, total = await store.contested(story.workspace_id, 100)
+        assert total == len(found)
+        assert [(f"{one.namespace}:{one.id}", one.users, one.persons) for one in found] == [
+            ("x", 2, 2),
+        ]
+        assert [
+            (claim.person, claim.events, claim.event_id, claim.at)
+            for one in found
+            for claim in one.claims
+            if one.id == "c1"
+        ] == [
+            ("u:U1", 1, events[1].event_id, events[1].timestamp),
+            ("u:U2", 2, events[3].event_id, events[3].timestamp),
+            ("v:A4", 1, events[4].event_id, events[4].timestamp),
+        ]
+
     async def test_a_match_by_mail_joins_the_web_visitor_to_the_app_visitor(
         self, store: Store, story: Story
     ) -> None:

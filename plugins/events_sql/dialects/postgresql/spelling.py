@@ -74,7 +74,7 @@ fn.spell(
         fn.JsonString: "CASE WHEN jsonb_typeof({0} -> {1}) = 'string' THEN {0} ->> {1} END",
         fn.SaidMail: _said_mail,
         fn.JsonText: "CASE WHEN jsonb_typeof({0}) = 'string' THEN btrim({0} #>> '{{}}') END",
-        fn.JsonKeys: "jsonb_object_keys({})",
+        fn.JsonKeys: 'jsonb_object_keys({}) COLLATE "C"',
         fn.JsonMember: "CAST({} -> {} AS TEXT)",
         fn.JsonKind: "upper(jsonb_typeof(CAST({} AS JSONB)))",
         fn.Row: lambda *texts: f"CAST(ARRAY[{', '.join(texts)}] AS TEXT[])",
