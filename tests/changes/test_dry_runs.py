@@ -1,0 +1,79 @@
+"""A dry run changes no row of any kind, and shows what the write then does (semantics 23.13)."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from service_core.changes.model import ASSIGNED
+from service_core.kernel.errors import Refusal
+from service_core.kernel.ids import new_id
+from tests.changes.conftest import desk_over, opened
+from tests.changes.test_undo import STEPS
+
+
+def everything(folder):
+    """Each row of each table."""
+    with closing(sqlite3.connect(folder / "workspace.db")) as database:
+        return list(database.iterdump())
+
+
+def but_assigned(diff):
+    """A diff without what only an applied write gives a record."""
+    blank = dict.fromkeys(ASSIGNED)
+    states = {"prior_state": diff.prior_state, "new_state": diff.new_state}
+    shown = {
+        name: state and {k: v for k, v in state.items() if k not in blank} for name, state in states.items()
+    }
+    return diff.model_dump() | shown | {"resource": (diff.resource.type, diff.resource.label)}
+
+
+async def taken(desk, step, made, done, *, dry_run):
+    """What comes of one step: an envelope, or the text of a refusal.
+
+    Args:
+        made: ids of the notes of earlier steps.
+        done: ids of their audit entries.
+    """
+    kind, which, text = step
+    try:
+        if kind == "create":
+            return await desk.create(which, text, dry_run=dry_run)
+        if kind == "undo":
+            return await desk.undo(done[which % len(done)] if done else new_id(), dry_run=dry_run)
+        note = made[which % len(made)] if made else new_id()
+        if kind == "update":
+            return await desk.update(note, dry_run=dry_run, text=text)
+        return await desk.delete(note, dry_run=dry_run)
+    except Refusal as refused:
+        return repr(refused)
+
+
+@pytest.fixture
+async def directory(tmp_path):
+    async with opened("sqlite:///workspace.db", tmp_path) as store:
+        yield store
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
+    desk = await desk_over(directory, directory)
+    made, done = [], []
+    for number, step in enumerate(steps):
+        sender = desk.once(f"{number}", step)
+        before = everything(tmp_path)
+        planned = await taken(sender, step, made, done, dry_run=True)
+        assert everything(tmp_path) == before
+        applied = await taken(sender, step, made, done, dry_run=False)
+        if isinstance(applied, str):
+            assert planned == applied
+            continue
+        assert (planned.dry_run, planned.applied, planned.audit_id) == (True, False, None)
+        assert but_assigned(planned.diff) == but_assigned(applied.diff)
+        if applied.applied:
+            assert everything(tmp_path) != before
+            done.append(applied.audit_id)
+        if step[0] == "create":
+            made.append(applied.data["id"])
