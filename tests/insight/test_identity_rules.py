@@ -29,7 +29,7 @@ def test_an_external_id_of_two_persons_is_reported():
     story = Story()
     for visitor, strong in (("A1", "U1"), ("A2", "U2")):
         story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids={"crm": "c1"})
-    assert stitch(story.events).conflicts == {"crm:c1"}
+    assert stitch(story.events).conflicts == {("crm", "c1")}
 
 
 def test_external_ids_chain_unknown_visitors_under_the_smallest():
@@ -70,6 +70,21 @@ def test_without_links_every_visitor_is_its_own(seed):
     events = world(Random(seed)).story.events
     found = persons(events, revoked={e.event_id for e in events})
     assert all(found[e.event_id] == f"v:{e.visitor_id}" for e in events if not e.strong_id)
+
+
+@given(SEEDS)
+def test_an_external_id_links_everyone_who_carries_it_or_is_reported(seed):
+    events = [
+        event for event in world(Random(seed), 200).story.events if event.external_ids and not event.is_bot
+    ]
+    assert events
+    owners, carriers = stitch(events), {}
+    for event in events:
+        for external in event.external_ids.items():
+            carriers.setdefault(external, set()).add(owners.person(event))
+    several = {external for external, persons in carriers.items() if len(persons) > 1}
+    assert several <= owners.conflicts
+    assert all(len(carriers[one]) == 1 for one in carriers.keys() - owners.conflicts)
 
 
 @given(SEEDS)

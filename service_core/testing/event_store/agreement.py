@@ -124,6 +124,7 @@ class Agreement(Kit):
         workspace = world.story.workspace_id
         for _ in range(QUESTIONS):
             await agree(store, oracle, "people", plans.people(random, world))
+        await agree(store, oracle, "contested", workspace, random.choice((1, 9)))
         scan = plans.scan(random, world)
         for any_id in ("A1", "A4", "U1", "U2", "nobody"):
             await agree(store, oracle, "resolve", workspace, any_id)

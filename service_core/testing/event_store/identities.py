@@ -1,15 +1,35 @@
 """Whose an event is: the golden cases of semantics 5, revocation, and the read side of persons."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from service_core.insight.measures import NOT_SET
-from service_core.insight.people.ports import MOST_OF_A_PERSON, Journey, JourneyPlan, PeoplePage
+from service_core.insight.people.ports import (
+    MOST_CLAIMS,
+    MOST_OF_A_PERSON,
+    Claim,
+    Contested,
+    Journey,
+    JourneyPlan,
+    PeoplePage,
+)
 from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
 from service_core.testing.story import Story, campaign, days
 
 SPAN = days("2026-03-01", "2026-03-31")
+ENTANGLED: Final[tuple[tuple[str, str | None, Mapping[str, str]], ...]] = (
+    ("A1", None, {"shop": "s1"}),
+    ("A2", "U1", {"shop": "s1", "crm": "c1"}),
+    ("A3", "U2", {"crm": "c1"}),
+    ("A4", None, {"crm": "c1", "shop": "s2"}),
+    ("A5", None, {"shop": "s2", "till": "t1"}),
+    ("A6", "U3", {"till": "t1", "app": "a1"}),
+    ("A7", None, {"app": "a1", "desk": "d1"}),
+    ("A8", "U4", {"desk": "d1"}),
+)
+"""Visitor, strong id, external ids: two persons carry one id, and a chain of others leads from one to another."""
 
 
 async def owners(store: Store, story: Story) -> dict[str, list[str]]:
@@ -19,6 +39,11 @@ async def owners(store: Store, story: Story) -> dict[str, list[str]]:
         person.person: [f"{e.timestamp:%H:%M}" for e in await store.history(story.scan(SPAN), person.person)]
         for person in found
     }
+
+
+def persons_of(one: Contested) -> tuple[str, ...]:
+    """Who carries an external id."""
+    return tuple(claim.person for claim in one.claims)
 
 
 class Identities(Kit):
@@ -188,18 +213,7 @@ class Identities(Kit):
     async def test_an_external_id_of_two_persons_takes_no_other_id_with_it(
         self, store: Store, story: Story
     ) -> None:
-        told: tuple[tuple[str, str | None, dict[str, str]], ...] = (
-            ("A1", None, {"shop": "s1"}),
-            ("A2", "U1", {"shop": "s1", "crm": "c1"}),
-            ("A3", "U2", {"crm": "c1"}),
-            ("A4", None, {"crm": "c1", "shop": "s2"}),
-            ("A5", None, {"shop": "s2", "till": "t1"}),
-            ("A6", "U3", {"till": "t1", "app": "a1"}),
-            ("A7", None, {"app": "a1", "desk": "d1"}),
-            ("A8", "U4", {"desk": "d1"}),
-        )
-        for visitor, strong, ids in told:
-            story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
+        self.carry(story, *ENTANGLED)
         await store.append(story.events)
         counts = {person: len(times) for person, times in (await owners(store, story)).items()}
         alone = dict.fromkeys(("v:A4", "v:A5", "v:A7"), 1)
@@ -208,38 +222,69 @@ class Identities(Kit):
     async def test_external_ids_that_link_nobody_are_told_with_who_carries_them(
         self, store: Store, story: Story
     ) -> None:
-        told: tuple[tuple[str, str | None, dict[str, str]], ...] = (
-            ("A1", None, {"shop": "s1"}),
-            ("A2", "U1", {"shop": "s1", "crm": "c1"}),
-            ("A3", "U2", {"crm": "c1"}),
-            ("A3", None, {"crm": "c1"}),
-            ("A4", None, {"crm": "c1", "shop": "s2"}),
-            ("A5", None, {"shop": "s2"}),
-            ("A5", "U1", {"shop": "s2", "Till": "é\"t1", "till": "t1"}),
-            ("A6", "U3", {"till": "t1", "Till": "é\"t1", "app": "a1"}),
-            ("A7", None, {"app": "a1", "desk": "d1"}),
-            ("A8", "U4", {"desk": "d1", "of one": "o1"}),
-        )
-        events = [
-            story.happens("x", at=f"2026-03-02T{hour:02}:00", visitor=visitor, strong_id=strong, external_ids=ids)
-            for hour, (visitor, strong, ids) in enumerate(told)
-        ]
-        await store.append(events)
+        self.carry(story, *ENTANGLED)
+        await store.append(story.events)
         found, total = await store.contested(story.workspace_id, 100)
-        assert total == len(found)
-        assert [(f"{one.namespace}:{one.id}", one.users, one.persons) for one in found] == [
-            ("x", 2, 2),
-        ]
-        assert [
-            (claim.person, claim.events, claim.event_id, claim.at)
-            for one in found
-            for claim in one.claims
-            if one.id == "c1"
-        ] == [
-            ("u:U1", 1, events[1].event_id, events[1].timestamp),
-            ("u:U2", 2, events[3].event_id, events[3].timestamp),
-            ("v:A4", 1, events[4].event_id, events[4].timestamp),
-        ]
+        assert {f"{one.namespace}:{one.id}": (one.users, *persons_of(one)) for one in found} == {
+            "crm:c1": (2, "u:U1", "u:U2", "v:A4"),
+            "desk:d1": (1, "u:U4", "v:A7"),
+            "app:a1": (1, "u:U3", "v:A7"),
+            "till:t1": (1, "u:U3", "v:A5"),
+            "shop:s2": (0, "v:A4", "v:A5"),
+        }
+        newest = "desk", "app", "till"
+        assert ([one.namespace for one in found], total) == (["crm", *newest, "shop"], 5)
+        first, total = await store.contested(story.workspace_id, 2)
+        assert (first, total) == (found[:2], 5)
+
+    async def test_a_contested_id_is_told_with_the_latest_event_of_everyone_who_carries_it(
+        self, store: Store, story: Story
+    ) -> None:
+        ids = {"crm": "1", "Shop": '"é:1', "a/b~0.c": "1"}
+        self.carry(story, ("A1", None, ids), ("A1", "U1", {"crm": "1"}), ("A2", "U2", ids))
+        self.carry(story, *((f"B{number:02}", None, {"crm": "1"}) for number in range(MOST_CLAIMS)))
+        first, known, other, *_ = story.events
+        await store.append(story.events)
+        (crm, *rest), _ = await store.contested(story.workspace_id, 100)
+        assert [(one.namespace, one.id, one.users, one.persons) for one in (crm, *rest)] == [
+            ("crm", "1", 2, MOST_CLAIMS + 2), ("Shop", '"é:1', 2, 2), ("a/b~0.c", "1", 2, 2),
+        ]  # fmt: skip
+        assert len(crm.claims) == MOST_CLAIMS
+        u2 = Claim("u:U2", 1, other.event_id, other.timestamp)
+        assert crm.claims[:2] == (Claim("u:U1", 2, known.event_id, known.timestamp), u2)
+        assert {one.claims for one in rest} == {(Claim("u:U1", 1, first.event_id, first.timestamp), u2)}
+
+    async def test_an_id_is_contested_by_persons_and_by_events_that_count(
+        self, store: Store, story: Story
+    ) -> None:
+        self.carry(story, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}), ("A3", "U3", {"crm": "1"}))
+        bot: dict[str, Any] = {"external_ids": {"crm": "1"}, "is_bot": True}
+        story.happens("x", at="2026-03-02", visitor="A4", strong_id="U4", **bot)
+        self.carry(story, ("A1", "U1", {"a:b": "c"}), ("A2", "U2", {"a": "b:c"}), ("A5", None, {"a": "b:c"}))
+        await store.append(story.events)
+        workspace, (mistaken, *_) = story.workspace_id, story.events
+        ((crm,), _) = await store.contested(workspace, 100)
+        assert persons_of(crm) == ("u:U1", "u:U2", "u:U3")
+        await store.revoke_link(workspace, mistaken.event_id)
+        ((crm,), _) = await store.contested(workspace, 100)
+        assert persons_of(crm) == ("u:U2", "u:U3")
+        self.alias(story, "U2", "U3", at="2026-03-03")
+        await store.append(story.events[-1:])
+        assert await store.contested(workspace, 100) == ([], 0)
+        assert await store.resolve(workspace, "A5") == "u:U3"
+
+    async def test_a_contested_id_stays_among_what_the_events_of_a_person_say(
+        self, store: Store, story: Story
+    ) -> None:
+        self.carry(story, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}))
+        await store.append(story.events)
+        for person in ("u:U1", "u:U2"):
+            assert (await store.profile(story.workspace_id, person)).external_ids == {"crm": "1"}
+
+    def carry(self, story: Story, *told: tuple[str, str | None, Mapping[str, str]]) -> None:
+        """Events at one instant: visitor, strong id, external ids."""
+        for visitor, strong, ids in told:
+            story.happens("x", at="2026-03-02", visitor=visitor, strong_id=strong, external_ids=ids)
 
     async def test_a_match_by_mail_joins_the_web_visitor_to_the_app_visitor(
         self, store: Store, story: Story
