@@ -113,9 +113,7 @@ def _pairs(workspace: UUID) -> sa.Select[Any]:
     return other.order_by(alias.c.timestamp, alias.c.seq)
 
 
-OWN: Final = tuple(
-    EVENTS.c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq")
-)
+OWN: Final = tuple(EVENTS.c[name] for name in ("workspace_id", "visitor_no", "strong_no", "timestamp", "seq"))
 
 
 def owned(events: sa.CTE) -> tuple[sa.FromClause, Expression]:
