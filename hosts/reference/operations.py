@@ -63,7 +63,7 @@ def _fields(name: str, model: type[BaseModel]) -> str:
         (
             code(key),
             "required" if key in required else _default(field),
-            _kind(field, schema),
+            kind(field, schema),
             f"{field.get('description', '')} {also_named(model, key)}",
         )
         for key, field in schema.get("properties", {}).items()
@@ -111,12 +111,12 @@ def _default(field: Mapping[str, Any]) -> str:
     return "" if value is None else code(value if isinstance(value, str) else json.dumps(value))
 
 
-def _kind(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def kind(field: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """A short name of a JSON schema: its type, its values or its bounds."""
     if "$ref" in field:
-        return _kind(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
+        return kind(schema["$defs"][field["$ref"].rpartition("/")[2]], schema)
     if "anyOf" in field:
-        kinds = (_kind(part, schema) for part in field["anyOf"] if part.get("type") != "null")
+        kinds = (kind(part, schema) for part in field["anyOf"] if part.get("type") != "null")
         return " or ".join(dict.fromkeys(kinds))
     if "enum" in field:
         return ", ".join(code(value) for value in field["enum"])

@@ -1,19 +1,18 @@
 """Every reference page by its file name, from the registry, the settings and the event row."""
 
-import dataclasses
-import re
-import types
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, get_args, get_origin
-from uuid import UUID
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from hosts.composition.container import PORTS, SETTINGS
 from hosts.reference.markdown import code, page, section, table
-from hosts.reference.operations import operations_page
+from hosts.reference.operations import kind, operations_page
 from service_core.access.plans import PLANS
 from service_core.extension.registry import Registry
+from service_core.insight.event_row import Rows
 from service_core.insight.measures import Op, Relation
-from service_core.intake.model import COLUMNS, WIRE_COLUMNS, Event
+from service_core.intake.model import COLUMNS, WIRE_COLUMNS
 from service_core.intake.rules import RULES_VERSION
 from service_core.intake.rules.channels import CHANNELS
 from service_core.kernel.errors import CODES
@@ -116,31 +115,29 @@ def _condition(when: Any) -> str:
 
 
 def _events() -> str:
+    schema = TypeAdapter(Rows).json_schema(mode="serialization")
+    row = schema["$defs"]["EventRow"]
     rows = (
-        (code(f.name), _type(f.type), "" if f.default in (None, dataclasses.MISSING) else code(f.default))
-        for f in COLUMNS
-        if f.name in WIRE_COLUMNS
+        (
+            code(name),
+            field.get("format") or kind(field, schema),
+            "yes" if {"type": "null"} in field.get("anyOf", ()) else "",
+            field["description"],
+        )
+        for name, field in row["properties"].items()
     )
     intro = (
         "The row that `GET /events` and the `events` export show, in this order. Times are UTC, money is in major "
-        "units of `currency`; what is absent is null."
+        "units of `currency`; what is absent is null, and an empty cell in CSV."
     )
-    return page("Event columns", intro, table(("column", "type", "default"), rows), _hidden())
+    return page("Event columns", intro, table(("column", "type", "null", "meaning"), rows), _hidden())
 
 
 def _hidden() -> str:
-    text = re.sub(r"``([^`]+)``", r"`\1`", (Event.__doc__ or "").partition("\n")[2].strip())
-    return section("What is kept beside them", text)
-
-
-def _type(annotation: Any) -> str:
-    names = {UUID: "uuid"}
-    origin = get_origin(annotation)
-    if origin is types.UnionType:
-        return " or ".join(_type(part) for part in get_args(annotation) if part is not type(None))
-    if origin is not None:
-        return {"Mapping": "object", "tuple": "list"}.get(origin.__name__) or str(origin.__name__)
-    return names.get(annotation) or str(getattr(annotation, "__name__", annotation))
+    columns = COLUMNS[len(WIRE_COLUMNS) :]
+    rows = ((code(f.name), f.metadata["about"]) for f in columns)
+    told = "For the questions; no answer shows it."
+    return section("What is kept beside them", told, table(("column", "meaning"), rows))
 
 
 def _errors() -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from service_core.access.model import Caller
-from service_core.insight.event_row import EventRow, event_row
+from service_core.insight.event_row import Rows, event_row
 from service_core.insight.filtering import MOST_FILTERS, exactly, operand, operation_of
 from service_core.insight.freshness import is_complete
 from service_core.insight.measures import Op, Predicate
@@ -74,7 +74,7 @@ class EventsQuery(RangeQuery):
 class EventRows(Answer):
     """A page of raw event rows, newest first."""
 
-    events: list[EventRow]
+    events: Rows
     total_count: int
     total_count_is_lower_bound: bool
     has_more: bool

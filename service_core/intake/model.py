@@ -199,7 +199,9 @@ class Event:
         ),
     )
     is_test: bool = field(default=False, metadata=_about("Whether it is marked as a test."))
-    event_data: Mapping[str, Any] = field(default_factory=dict, metadata=_about("`properties` as sent."))
+    event_data: Mapping[str, Any] = field(
+        default_factory=dict, metadata=_about("`properties` as sent; secrets in addresses as in `page_url`.")
+    )
 
     workspace_id: UUID = field(metadata=_about("Whose event it is."))
     seq: int = field(metadata=_about("Ingest sequence, assigned once."))
