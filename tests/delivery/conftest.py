@@ -70,17 +70,17 @@ class Desk:
     async def order(self, kind="events", *, key="shop", headers=None, **more):
         return await self.ask("POST", "/v1/exports", {"type": kind, **JULY, **more}, key=key, headers=headers)
 
-    async def export(self, kind="events", **more):
+    async def export(self, kind="events", *, key="shop", **more):
         """Ask, let the worker work, and poll."""
-        ordered = await self.order(kind, **more)
+        ordered = await self.order(kind, key=key, **more)
         assert ordered.status == 202, ordered.json
         while await self.exporter.run_next():
             pass
-        return await self.polled(ordered)
+        return await self.polled(ordered, key=key)
 
-    async def polled(self, ordered):
+    async def polled(self, ordered, *, key="shop"):
         """The job of an answer that accepted it, as it stands now."""
-        return (await self.ask("GET", ordered.json["poll_url"])).json
+        return (await self.ask("GET", ordered.json["poll_url"], key=key)).json
 
     async def rows(self, kind="events", form="ndjson", **more):
         """The rows of a finished export as they stand in its file."""

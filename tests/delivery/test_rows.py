@@ -3,13 +3,17 @@
 import json
 from decimal import Decimal
 from random import Random
+from urllib.parse import urlencode
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service_core.delivery.exports.contents import CHANNEL_COLUMNS, EVENT_COLUMNS, USER_COLUMNS
 from service_core.delivery.exports.table import Cell
-from service_core.testing.generated import World, fill
+from service_core.testing.generated import PLACES, World, fill
 from service_core.testing.story import campaign, instant
+from tests.insight.living import generated
 
 RANGE = "start_date=2026-07-01&end_date=2026-07-07"
 HOSTILE = [
@@ -30,15 +34,14 @@ HOSTILE = [
 ]
 
 
-async def walked(desk, path, name):
+async def walked(desk, path, name, *, key="shop", size=37):
     """Every row of a paged endpoint."""
-    rows, offset = [], 0
+    rows = []
     while True:
-        page = (await desk.ask("GET", f"/v1/{path}&limit=37&offset={offset}")).json
+        page = (await desk.ask("GET", f"/v1/{path}&limit={size}&offset={len(rows)}", key=key)).json
         rows += page[name]
         if not page["has_more"]:
             return rows
-        offset += 37
 
 
 def spelled(column, value):
@@ -134,6 +137,31 @@ def assert_same(columns, cells, expected):
         if not same(column, cell[column.name], row[column.name])
     ]
     assert wrong == []
+
+
+@generated
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(0, 60),
+    kind=st.sampled_from(["events", "users"]),
+    filters=st.fixed_dictionaries(
+        {}, optional={"country": st.sampled_from(["DE", "fr"]), "include_bots": st.booleans()}
+    ),
+)
+async def test_rows_of_any_world_are_those_of_the_endpoint(desk, seed, size, kind, filters):
+    random = Random(seed)
+    zone, first = random.choice(PLACES)
+    await desk.found("somewhere", timezone=zone)
+    world = World(desk.story("somewhere"), zone, instant(first))
+    fill(world, random, size)
+    await desk.keep(world.story)
+    dates = {"start_date": world.span.start.isoformat(), "end_date": world.span.end.isoformat()}
+    asked = urlencode(dates | {name: json.dumps(value).strip('"') for name, value in filters.items()})
+    expected = await walked(desk, f"{kind}?{asked}", kind, key="somewhere", size=23)
+    ordered = {"key": "somewhere", "filters": filters, **dates}
+    assert await desk.rows(kind, **ordered) == expected
+    columns = {"events": EVENT_COLUMNS, "users": USER_COLUMNS}[kind]
+    assert_same(columns, await desk.rows(kind, "csv", **ordered), expected)
 
 
 async def test_an_export_holds_nothing_of_another_workspace(desk):
