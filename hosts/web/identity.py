@@ -1,4 +1,4 @@
-"""Settings: identity links that an event made by mistake, taken back."""
+"""Settings: identity links that an event made by mistake, taken back; external ids that link nobody."""
 
 from typing import Final
 
@@ -9,13 +9,17 @@ from service_core.access.members.model import Member
 from service_core.access.model import Workspace
 from service_core.access.roles import Ability
 from service_core.changes.write import Writes
+from service_core.insight.people.ports import Contested
 from service_core.intake.poison import clean_text
-from service_core.kernel.errors import Conflict, Refusal
+from service_core.kernel.errors import Conflict, Refusal, Unavailable503
 from service_core.workspace.identity.revoke import Said, event_of, revoke, revoked_of
+
+LISTED: Final = 20
+"""Contested external ids that are shown; the others come up once these are settled."""
 
 
 async def looked(frame: Frame, public_id: str) -> Response:
-    """The form, and what the event says that was asked for."""
+    """The form, what the event says that was asked for, and the external ids that link nobody."""
     workspace, member = await frame.workspace(public_id, Ability.MANAGE)
     return await _page(frame, workspace, member, clean_text(request.args.get("event", "")).strip())
 
@@ -39,6 +43,7 @@ async def _page(
     event = await event_of(who, event_id, frame.service.ports.events) if event_id else None
     async with frame.part(Writes).units.look(workspace.id) as unit:
         revoked = await revoked_of(unit.resources, event_id) if event else None
+    contested = await _contested(frame, workspace)
     return await frame.page(
         "identity.html",
         refusal=refusal,
@@ -48,7 +53,16 @@ async def _page(
         event=event,
         said=event and Said.by(event),
         revoked=revoked,
+        contested=contested,
     )
+
+
+async def _contested(frame: Frame, workspace: Workspace) -> tuple[list[Contested], int] | None:
+    """The external ids that several people carry, and the number of all; None while nobody can tell."""
+    try:
+        return await frame.service.ports.events.contested(workspace.id, LISTED)
+    except Unavailable503:
+        return None
 
 
 PAGES: Final = (

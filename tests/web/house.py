@@ -149,13 +149,14 @@ class House:
         return f"{self.settings}/domains"
 
     async def linked(self):
-        """The page of identity links, with an event that joins long ids."""
-        ids = {"strong_id": "long-id-" * 12, "external_ids": {"crm": "c" * 200}}
-        event = Story(self.founded.workspace.id).happens(
-            "$identify", at="2026-07-01", visitor="v" * 200, event_id=f"{new_id()}{'x' * 200}", **ids
-        )
-        await self.service.ports.events.append([event])
-        return f"{self.settings}/identity?event={event.event_id}"
+        """The page of identity links, with an event that joins long ids; two people carry the external one."""
+        story = Story(self.founded.workspace.id)
+        for user in ("long-id-" * 12, new_id().hex):
+            ids = {"strong_id": user, "external_ids": {"crm": "c" * 200}}
+            event_id = f"{new_id()}{'x' * 200}"
+            story.happens("$identify", at="2026-07-01", visitor="v" * 200, event_id=event_id, **ids)
+        await self.service.ports.events.append(story.events)
+        return f"{self.settings}/identity?event={event_id}"
 
     async def everywhere(self):
         """Every page there is to look at."""

@@ -5,7 +5,9 @@ from urllib.parse import quote
 import pytest
 
 from hosts.composition.ports import running
-from service_core.insight.ports import StoreUnavailable
+from hosts.web.identity import LISTED
+from service_core.insight.people.ports import MOST_CLAIMS
+from service_core.insight.ports import QueryTimeout, StoreUnavailable
 from service_core.testing.story import Story
 from tests.web.stage import standing
 
@@ -141,6 +143,70 @@ async def test_an_event_of_nobody_or_of_another_workspace_is_not_there(shop):
         assert (await eve.post(theirs, fields | {"event": event})).status == 404
     assert (await eve.post(shop.page, fields)).status == 404
     assert await of_whom(shop, "U1") == "u:U2"
+
+
+async def carried(shop, *carrying):
+    """Events that carry one external id, of these users or devices."""
+    ids = {"external_ids": {"crm": "c<1>"}}
+    events = [
+        shop.story.happens("login", at=f"2026-07-03T0{hour}:00", visitor=f"B{one}", strong_id=user, **ids)
+        for hour, (one, user) in enumerate(carrying)
+    ]
+    await shop.service.ports.events.append(events)
+    return events
+
+
+@pytest.mark.parametrize("shop", STORES, indirect=True)
+async def test_an_external_id_of_two_people_is_shown_until_the_links_of_one_are_taken_back(shop):
+    ann = await shop.signed_in("ann", "owner")
+    assert "link nobody" not in (await ann.get(shop.page)).text
+    mistaken, *_, device = await carried(shop, (1, "U8"), (2, "U9"), (2, None), (3, None))
+    page = await ann.get(shop.page)
+    for said in (
+        "External ids that link nobody",
+        "crm:c<1> User id U8 One event , 3 July 2026, 00:00 UTC",
+        "User id U9 The latest of 2 events , 3 July 2026, 02:00 UTC",
+        "Device B3 One event",
+    ):
+        assert said in words(page), words(page)
+    assert f'href="{shop.page}?event={mistaken.event_id}"' in page.body
+    assert await of_whom(shop, "B3") == "v:B3"
+    answer = await ann.send(f"{shop.page}?event={mistaken.event_id}", shop.page, event=mistaken.event_id)
+    assert "link nobody" not in (await ann.get(answer.location)).text
+    assert (await of_whom(shop, "B3"), device.visitor_id) == ("u:U9", "B3")
+
+
+async def test_of_many_external_ids_and_people_only_the_first_are_shown(shop):
+    ann = await shop.signed_in("ann", "owner")
+    events = [
+        shop.story.happens(
+            "login",
+            at=f"2026-07-03T{number:02}:00",
+            visitor=f"B{user}",
+            strong_id=f"P{user}",
+            external_ids={"crm": f"c{number}"},
+        )
+        for number in range(LISTED + 2)
+        for user in range(2 if number else MOST_CLAIMS + 3)
+    ]
+    await shop.service.ports.events.append(events)
+    shown = words(await ann.get(shop.page))
+    assert shown.index("crm:c0 ") < shown.index("3 more people carry it") < shown.index(f"crm:c{LISTED + 1} ")
+    assert "crm:c2 " not in shown
+    assert "2 more external ids link nobody" in shown
+
+
+async def test_what_cannot_be_looked_up_is_not_told_as_none(shop, monkeypatch):
+    ann = await shop.signed_in("ann", "owner")
+
+    async def away(*_):
+        raise QueryTimeout
+
+    monkeypatch.setattr(shop.service.ports.events, "contested", away)
+    shown = await ann.get(f"{shop.page}?event={shop.alias}")
+    assert shown.status == 200
+    assert "cannot be told at the moment" in words(shown)
+    assert "Former user id U1" in words(shown)
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
