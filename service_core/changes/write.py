@@ -1,4 +1,4 @@
-"""The write pipeline: plan, show or apply, record, answer; the only way anything is changed."""
+"""The write pipeline: plan, show or apply, record, answer; the only way anything is changed that anybody is told of."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime

@@ -1,5 +1,6 @@
 """Proofs of link domains are looked at again: who has lost one is told, and what is not known changes nothing."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -33,13 +34,14 @@ PEOPLE = {
 
 
 class Letterbox:
-    """Mail that is kept, but for an address that takes none."""
+    """Mail that is kept, but for addresses that take none."""
 
     def __init__(self):
-        self.letters, self.refused = [], None
+        self.letters, self.refused = [], set()
 
     async def send(self, message):
-        if message.to == self.refused:
+        await asyncio.sleep(0)
+        if message.to in self.refused:
             raise MailDown
         self.letters.append(message)
 
@@ -188,13 +190,84 @@ async def test_a_host_that_changed_hands_is_free_once_no_link_stands_on_it(shop)
 
 async def test_an_address_that_takes_no_mail_keeps_nobody_else_from_theirs(shop):
     other = await Registrar(shop.office, "other", shop.dns).own("go.other.example")
-    shop.letterbox.refused = "ann@shop.example"
+    shop.letterbox.refused = {"ann@shop.example"}
     with pytest.raises(MailDown):
         await shop.lose(hours=6)
     assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[1:]
     claims = [*await shop.claims(), *await Registrar(shop.office, "other").claims()]
     assert {claim.missing_since for claim in claims} == {shop.office.now}
     assert str(claims[1].domain.id) == other
+
+
+async def test_a_mail_that_was_not_taken_is_sent_at_the_next_look_and_nobody_is_told_twice(shop):
+    shop.letterbox.refused = {*PEOPLE}
+    for _ in range(3):
+        with pytest.raises(MailDown):
+            await shop.lose(hours=1)
+    shop.letterbox.refused = {"ann@shop.example"}
+    with pytest.raises(MailDown):
+        await shop.looks(hours=1)
+    gone = managers(f"The DNS record of {HOST} is gone")
+    assert shop.letterbox.told() == gone[1:]
+    shop.letterbox.refused = set()
+    claim, before = await shop.looks(hours=1), await shop.audit()
+    assert shop.letterbox.told() == gone[:1]
+    assert (await shop.looks(hours=1), shop.letterbox.told()) == (claim, [])
+    assert await shop.audit() == before
+    assert [change.field for change in before[0].changes] == ["missing_since"]
+    shop.publish(claim)
+    assert "to_tell" not in (await shop.prove(claim)).data
+
+
+async def test_who_was_not_told_hears_how_it_stands_by_then_or_nothing_when_all_is_well(shop):
+    shop.letterbox.refused = {"bob@shop.example"}
+    with pytest.raises(MailDown):
+        await shop.lose(hours=1)
+    shop.publish((await shop.claims())[0])
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    with pytest.raises(MailDown):
+        await shop.lose(hours=1)
+    shop.letterbox.told()
+    shop.letterbox.refused = set()
+    await shop.looks(days=7)
+    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")
+
+
+async def test_a_mail_about_a_domain_that_is_pending_again_is_tried_again_for_seven_days(shop):
+    await shop.lose(hours=1)
+    shop.letterbox.told()
+    shop.letterbox.refused = {*PEOPLE}
+    with pytest.raises(MailDown):
+        await shop.looks(days=7)
+    shop.letterbox.refused = {"bob@shop.example"}
+    with pytest.raises(MailDown):
+        await shop.looks(days=6)
+    assert shop.letterbox.told() == managers(f"{HOST} is no link domain of shop any more")[:1]
+    shop.letterbox.refused = set()
+    await shop.looks(days=1)
+    assert shop.letterbox.told() == []
+
+
+async def test_nobody_is_told_who_does_not_care_for_domains_any_more(shop):
+    shop.letterbox.refused = {*PEOPLE}
+    with pytest.raises(MailDown):
+        await shop.lose(hours=1)
+    shop.letterbox.refused = set()
+    store = shop.office.service.ports.workspace
+    [bob] = [each for each in await store.members(shop.who.workspace.id) if each.role is Role.ADMIN]
+    await store.save_member(replace(bob, role=Role.VIEWER))
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == managers(f"The DNS record of {HOST} is gone")[:1]
+    await store.save_member(bob)
+    await shop.looks(hours=1)
+    assert shop.letterbox.told() == []
+
+
+async def test_two_looks_at_once_tell_everybody_once(shop):
+    shop.dns.book.clear()
+    await asyncio.gather(*(shop.proofs.look(shop.office.now) for _ in range(3)))
+    assert sorted(shop.letterbox.told()) == managers(f"The DNS record of {HOST} is gone")
 
 
 async def test_a_domain_removed_during_the_look_stays_removed(shop):

@@ -4,6 +4,7 @@ import hashlib
 import re
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
+from uuid import UUID
 
 from service_core.changes.resource import Moment, Resource
 from service_core.kernel.errors import Conflict, Refusal, Unprocessable
@@ -29,13 +30,16 @@ class DomainClaim(Resource):
         verified_at: when its proof was found; None while it is pending.
         missing_since: when the proof was first looked for again and gone; None while it is there.
         lapsed_at: when it had been gone for `GRACE`.
+        to_tell: accounts of those who have still to be told how it stands.
     """
 
     resource_type: ClassVar[str] = "link_domain"
+    untold: ClassVar[frozenset[str]] = frozenset({"to_tell"})
 
     verified_at: Moment | None = None
     missing_since: Moment | None = None
     lapsed_at: Moment | None = None
+    to_tell: tuple[UUID, ...] = ()
 
     @property
     def domain(self) -> LinkDomain:
@@ -51,6 +55,11 @@ class DomainClaim(Resource):
     def is_proved(self) -> bool:
         """Whether its proof was there when it was last looked for."""
         return self.is_verified and self.missing_since is None
+
+    @property
+    def standing(self) -> tuple[datetime | None, ...]:
+        """What people are told of."""
+        return self.verified_at, self.missing_since, self.lapsed_at
 
     @property
     def record(self) -> str:
@@ -69,20 +78,28 @@ class DomainClaim(Resource):
         return f'{self.record}. TXT "{self.proof}"'
 
     def proved(self, now: datetime) -> "DomainClaim":
-        """The claim once its proof was seen."""
-        return self._with(now, verified_at=self.verified_at or now, missing_since=None, lapsed_at=None)
+        """The claim once its proof was seen; nobody has to be told of that."""
+        seen = self.verified_at or now
+        return self._with(now, verified_at=seen, missing_since=None, lapsed_at=None, to_tell=())
 
-    def unproved(self, now: datetime, *, in_use: bool) -> "DomainClaim":
-        """The claim once its proof was seen to be gone: pending again after a while, unless links stand on it."""
+    def unproved(self, now: datetime, *, in_use: bool, to_tell: tuple[UUID, ...] = ()) -> "DomainClaim":
+        """The claim once its proof was seen to be gone: pending again after a while, unless links stand on it.
+
+        Args:
+            now: when it was looked for.
+            in_use: whether links stand on it.
+            to_tell: who has to be told, if it stands otherwise from now on.
+        """
         since = self.missing_since or now
         if now - since < GRACE:
-            return self._with(now, missing_since=since)
+            return self._with(now, missing_since=since, to_tell=to_tell)
         if in_use:
-            return self._with(now, lapsed_at=self.lapsed_at or now)
-        return self._with(now, verified_at=None, missing_since=None, lapsed_at=None)
+            return self._with(now, lapsed_at=self.lapsed_at or now, to_tell=to_tell)
+        return self._with(now, verified_at=None, missing_since=None, lapsed_at=None, to_tell=to_tell)
 
     def _with(self, now: datetime, **fields: Any) -> "DomainClaim":
-        return DomainClaim.model_validate({**self.state, **fields, "updated_at": self.changed_at(now)})
+        found = DomainClaim.model_validate({**self.state, **fields, "updated_at": self.changed_at(now)})
+        return self if found.standing == self.standing else found
 
     def unique_keys(self) -> tuple[str, ...]:
         """The claim in its workspace; with a proof also the host in the deployment."""

@@ -4,8 +4,9 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
-from service_core.access.mail import Mail, MailDown, Message
+from service_core.access.mail import Mail, MailDown
 from service_core.access.members.ports import Accounts, Members
 from service_core.access.model import Caller, Workspace
 from service_core.access.ports import Directory
@@ -16,10 +17,10 @@ from service_core.changes.plan import live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan, Writes
 from service_core.kernel.errors import NotFound
-from service_core.workspace.links.domains.letters import letter
 from service_core.workspace.links.domains.model import DomainClaim
 from service_core.workspace.links.domains.ports import RecordsDown, TextRecords
 from service_core.workspace.links.domains.resource import links_on
+from service_core.workspace.links.domains.telling import tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +48,42 @@ class Proofs:
         """Write down which proofs are gone or back, and tell owners and admins of those that are gone.
 
         Raises:
-            MailDown: a mail was not taken; the others were sent, and what it told stands on the page.
+            MailDown: a mail was not taken; the others were sent, and the next look tries it again.
         """
         refused = None
         for workspace in await self.directory.workspaces():
-            for claim in await self._gone(workspace, now):
-                try:
-                    await self._tell(workspace, claim)
-                except MailDown as fault:
-                    refused = fault
+            try:
+                await self._look_at(workspace, now)
+            except MailDown as fault:
+                refused = fault
         if refused is not None:
             raise refused
 
-    async def _gone(self, workspace: Workspace, now: datetime) -> list[DomainClaim]:
-        """Look for the proofs of one workspace; the claims that say something new, and nothing good."""
-        who = replace(reader_of(workspace, now, "Look at the DNS"), is_system=True)
+    async def _look_at(self, workspace: Workspace, now: datetime) -> None:
         async with self.writes.units.look(workspace.id) as unit:
-            claims = [claim for claim in await unit.resources.every(DomainClaim) if claim.is_verified]
-        answers = await asyncio.gather(*map(self._is_there, claims))
-        told = []
-        for claim, there in zip(claims, answers, strict=True):
+            claims = await unit.resources.every(DomainClaim)
+        if not claims:
+            return
+        people = await self._people(workspace)
+        who = replace(reader_of(workspace, now, "Look at the DNS"), is_system=True)
+        verified = [claim for claim in claims if claim.is_verified]
+        answers = await asyncio.gather(*map(self._is_there, verified))
+        for claim, there in zip(verified, answers, strict=True):
             if there is None or (there and claim.is_proved):
                 continue
             with suppress(NotFound):  # removed meanwhile
-                envelope = (await self.writes.run(who, _seen(who, claim, there), dry_run=False)).answer
-                if envelope.applied and not there:
-                    told.append(DomainClaim.model_validate(envelope.data))
-        return told
+                await self.writes.run(who, _seen(who, claim, there, to_tell=tuple(people)), dry_run=False)
+        await tell(workspace, people, self.writes.units, self.mail, now)
+
+    async def _people(self, workspace: Workspace) -> dict[UUID, str]:
+        """Account -> address of everybody who cares for the domains of a workspace."""
+        members = await self.members.members(workspace.id)
+        found = [
+            await self.accounts.account(member.account_id)
+            for member in members
+            if Ability.MANAGE in ABILITIES[member.role]
+        ]
+        return {account.id: account.email for account in found if account is not None}
 
     async def _is_there(self, claim: DomainClaim) -> bool | None:
         try:
@@ -81,21 +91,8 @@ class Proofs:
         except RecordsDown:
             return None
 
-    async def _tell(self, workspace: Workspace, claim: DomainClaim) -> None:
-        subject, text = letter(workspace, claim)
-        refused = None
-        for member in await self.members.members(workspace.id):
-            account = await self.accounts.account(member.account_id)
-            if Ability.MANAGE in ABILITIES[member.role] and account is not None:
-                try:
-                    await self.mail.send(Message(account.email, subject, text))
-                except MailDown as fault:
-                    refused = fault
-        if refused is not None:
-            raise refused
 
-
-def _seen(who: Caller, claim: DomainClaim, there: bool) -> Plan:
+def _seen(who: Caller, claim: DomainClaim, there: bool, *, to_tell: tuple[UUID, ...]) -> Plan:
     """The plan of what a look has found; of a claim that was changed meanwhile it knows nothing."""
 
     async def plan(unit: Transaction) -> Change:
@@ -105,6 +102,6 @@ def _seen(who: Caller, claim: DomainClaim, there: bool) -> Plan:
         if there:
             return Change(Action.UPDATE, found, found.proved(who.now))
         in_use = bool(await links_on(unit.resources, found))
-        return Change(Action.UPDATE, found, found.unproved(who.now, in_use=in_use))
+        return Change(Action.UPDATE, found, found.unproved(who.now, in_use=in_use, to_tell=to_tell))
 
     return plan
