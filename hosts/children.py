@@ -18,6 +18,12 @@ READY: Final = "ready"
 READY_WITHIN_SECONDS: Final = 60.0
 """A guard against hanging; many processes that start at once on few cores take their time."""
 
+STOP_WITHIN_SECONDS: Final = 40.0
+"""How long a process may take to end once it is told to: longer than a server drains, shorter than a deployment waits."""
+
+LAST_WORDS_SECONDS: Final = 1.0
+"""How long is read on after a process has ended: another one may hold its output open for ever."""
+
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 15.0
 STEADY_SECONDS: Final = 60.0
@@ -49,12 +55,14 @@ class Child:
         name: what it is called when something is to be said of it.
         address: ``HOST:PORT`` it listens on; ``-`` when it does not.
         process: the process itself.
+        stop_within: seconds it may take to end once it is told to.
     """
 
-    def __init__(self, name: str, process: Process, address: str) -> None:
+    def __init__(self, name: str, process: Process, address: str, stop_within: float) -> None:
         self.name: Final = name
         self.process: Final = process
         self.address: Final = address
+        self.stop_within: Final = stop_within
         self._telling: asyncio.Task[None] | None = None
 
     @classmethod
@@ -66,6 +74,7 @@ class Child:
         *,
         listener: socket.socket | None = None,
         environment: Mapping[str, str] | None = None,
+        stop_within: float = STOP_WITHIN_SECONDS,
     ) -> Self:
         """Start a module that takes ``--with-parent`` and says `READY`, and wait until it does.
 
@@ -75,6 +84,7 @@ class Child:
             options: its command line.
             listener: a listening socket it is given, as ``--fd``.
             environment: variables besides those of this process.
+            stop_within: seconds it may take to end once it is told to.
 
         Raises:
             StartupError: it ended, or was not ready in a minute; its own words stand on standard error.
@@ -98,10 +108,10 @@ class Child:
             raise
         if not line.startswith(f"{READY} "):
             ended = process.stdout.at_eof()
-            await cls(name, process, "").stop()
+            await cls(name, process, "", stop_within).stop()
             hung = f"it was not ready within {READY_WITHIN_SECONDS:.0f} seconds"
             raise StartupError(f"{name} did not start; {'its reason stands above' if ended else hung}.")
-        child = cls(name, process, line.split()[1])
+        child = cls(name, process, line.split()[1], stop_within)
         child._telling = asyncio.create_task(_tell(process.stdout))
         return child
 
@@ -111,14 +121,21 @@ class Child:
         if self.process.stdin is not None:
             self.process.stdin.close()
         if self._telling is not None:
-            await asyncio.wait([self._telling])
+            await asyncio.wait([self._telling], timeout=LAST_WORDS_SECONDS)
+            self._telling.cancel()
         return code
 
     async def stop(self) -> int:
-        """Let it finish what it has begun, and wait for its end."""
+        """Let it finish what it has begun, and wait for its end; one that does not end in time is killed."""
         if self.process.returncode is None:
             self.process.terminate()
-        return await self.ended()
+        try:
+            async with asyncio.timeout(self.stop_within):
+                return await self.ended()
+        except TimeoutError:
+            _log.error("%s did not end when it was told to, and is killed", self.name)
+            self.process.kill()
+            return await self.ended()
 
 
 async def _tell(said: asyncio.StreamReader) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from hosts import monitoring
 from hosts.caution import warn
-from hosts.children import Child, keep, say_ready
+from hosts.children import STOP_WITHIN_SECONDS, Child, keep, say_ready
 from hosts.composition.compose import installed
 from hosts.composition.load import load_settings
 from hosts.logs import write_logs
@@ -29,6 +29,9 @@ from service_core.kernel.settings import Server
 _MODULES: Final[Mapping[Role, str]] = {Role.INGEST: "hosts.ingest", Role.WORKER: "hosts.worker.apart"}
 """Roles that have a module of their own, which loads less."""
 
+_STOP_WITHIN: Final[Mapping[Role, float]] = {Role.WORKER: 1_790.0}
+"""Roles that take longer to end than others, in seconds: a worker finishes its job, and has half an hour for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Post:
@@ -39,6 +42,7 @@ class Post:
     options: tuple[str, ...]
     listener: socket.socket | None
     environment: Mapping[str, str]
+    stop_within: float
 
     async def start(self) -> Child:
         """Start it, and wait until it works.
@@ -47,7 +51,12 @@ class Post:
             StartupError: it does not.
         """
         return await Child.launch(
-            self.name, self.module, self.options, listener=self.listener, environment=self.environment
+            self.name,
+            self.module,
+            self.options,
+            listener=self.listener,
+            environment=self.environment,
+            stop_within=self.stop_within,
         )
 
 
@@ -122,7 +131,8 @@ def posts(
             module = _MODULES.get(role, "hosts.roles")
             if role not in _MODULES:
                 options = (role, *options, "--processes", str(number))
-            found.append(Post(f"The role {role}", module, options, listener, environment))
+            lasts = _STOP_WITHIN.get(role, STOP_WITHIN_SECONDS)
+            found.append(Post(f"The role {role}", module, options, listener, environment, lasts))
     return found
 
 

@@ -1,0 +1,53 @@
+"""Processes that do not end by themselves: whoever started them waits for a time, and not for ever."""
+
+import logging
+import os
+import signal
+
+import pytest
+
+from hosts.children import Child
+from hosts.serving import run
+
+DEAF = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready -", flush=True)
+time.sleep(600)
+"""
+HEIR = """
+import subprocess, sys, time
+heir = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])  # has this output as well
+print("ready -", flush=True)
+print(heir.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """Launch a program as a module."""
+
+    def launch(program, **options):
+        (tmp_path / "child.py").write_text(program)
+        return Child.launch("The child", "child", [], environment={"PYTHONPATH": str(tmp_path)}, **options)
+
+    return launch
+
+
+def test_a_process_that_does_not_hear_is_killed_and_named(launch, caplog):
+    async def stopped():
+        return await (await launch(DEAF, stop_within=0.2)).stop()
+
+    with caplog.at_level(logging.ERROR, "touchpoint.children"):
+        assert run(stopped()) == -signal.SIGKILL
+    assert caplog.messages == ["The child did not end when it was told to, and is killed"]
+
+
+def test_an_end_is_noticed_though_another_process_holds_the_output(launch, caplog, capfd):
+    async def stopped():
+        return await (await launch(HEIR, stop_within=20)).stop()
+
+    assert run(stopped()) == -signal.SIGTERM
+    assert caplog.messages == []
+    os.kill(int(capfd.readouterr().out), signal.SIGKILL)
