@@ -8,6 +8,7 @@ from service_core.changes.resource import Kind, Writable
 from service_core.gateway.bound import Bound
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Entry, Operation, unwrapped
+from service_core.kernel.unique import unique
 
 _WHO: Final[Mapping[Entry, Any]] = {
     Entry.PUBLIC: Stranger,
@@ -50,17 +51,18 @@ def kinds_of(resources: Iterable[Writable], offers: Mapping[Any, object]) -> tup
     Raises:
         StartupError: nobody provides a type, or two kinds write one type of resource.
     """
-    kinds: dict[str, Kind] = {}
-    for resource in resources:
-        kind = resource.kind if isinstance(resource.kind, Kind) else _made(resource.kind, offers)
-        name = kind.model.resource_type
-        if name in kinds:
-            raise StartupError(f"Two plugins bring the resource {name!r}. Uninstall one of them.")
-        kinds[name] = kind
-    return tuple(kinds.values())
+    kinds = [_made(resource.kind, offers) for resource in resources]
+    by_type = unique(
+        kinds,
+        lambda kind: kind.model.resource_type,
+        lambda kind: f"the resource {kind.model.resource_type!r}",
+    )
+    return tuple(by_type.values())
 
 
-def _made(kind: Callable[..., Kind], offers: Mapping[Any, object]) -> Kind:
+def _made(kind: Kind | Callable[..., Kind], offers: Mapping[Any, object]) -> Kind:
+    if isinstance(kind, Kind):
+        return kind
     wanted = get_type_hints(kind)
     wanted.pop("return", None)
     return kind(**{name: _given(kind.__name__, name, type_, offers) for name, type_ in wanted.items()})

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pluggy
@@ -17,6 +16,7 @@ from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
+from service_core.kernel.unique import unique
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,18 @@ def load(
     resources = tuple(_each(manager.hook.resources()))
     of_resources = [operation for resource in resources for operation in resource.operations]
     return Registry(
-        adapters=_unique_adapters(_each(manager.hook.adapters())),
-        operations=_unique_routes([*_each(manager.hook.operations()), *of_resources]),
+        adapters=unique(
+            _each(manager.hook.adapters()),
+            lambda a: (a.port, a.scheme),
+            lambda a: f"an adapter for {a.port!r} that serves {a.scheme}://",
+        ),
+        operations=tuple(
+            unique(
+                [*_each(manager.hook.operations()), *of_resources],
+                lambda op: (op.surface, op.method, op.path),
+                lambda op: f"{op.method} {op.path}",
+            ).values()
+        ),
         catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions()))
         if catalog
         else Catalog({}),
@@ -138,25 +148,3 @@ def _register(manager: pluggy.PluginManager, plugin: object, name: str) -> None:
         manager.register(plugin, name)
     except pluggy.PluginValidationError as fault:
         raise StartupError(f"Plugin {name!r} implements a hook with other parameters: {fault}") from fault
-
-
-def _unique_adapters(adapters: list[Adapter]) -> Mapping[tuple[str, str], Adapter]:
-    seen: dict[tuple[str, str], Adapter] = {}
-    for adapter in adapters:
-        key = adapter.port, adapter.scheme
-        if key in seen:
-            raise StartupError(
-                f"Two plugins bring an adapter for {key[0]!r} that serves {key[1]}://. Uninstall one of them."
-            )
-        seen[key] = adapter
-    return MappingProxyType(seen)
-
-
-def _unique_routes(operations: list[Operation]) -> tuple[Operation, ...]:
-    seen: dict[tuple[str, str, str], Operation] = {}
-    for op in operations:
-        key = op.surface, op.method, op.path
-        if key in seen:
-            raise StartupError(f"Two plugins declare {op.method} {op.path}. Uninstall one of them.")
-        seen[key] = op
-    return tuple(operations)

@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 from service_core.insight.measures import NOT_SET, Measure, Relation, Scalar
 from service_core.kernel.errors import StartupError
-
-_T = TypeVar("_T", "Metric", "Dimension")
+from service_core.kernel.unique import unique
 
 
 class MetricUnit(StrEnum):
@@ -107,19 +106,10 @@ class Catalog:
         Raises:
             StartupError: two of one id, or a metric that names an unknown dimension.
         """
-        by_id = _unique("metric", metrics)
-        dims = _unique("dimension", dimensions)
+        by_id = unique(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
+        dims = unique(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
         for metric in by_id.values():
             unknown = [d for d in metric.dimensions if d not in dims]
             if unknown:
                 raise StartupError(f"Metric {metric.id!r} names unknown dimensions: {', '.join(unknown)}.")
-        return cls(MappingProxyType(by_id), MappingProxyType(dims))
-
-
-def _unique(kind: str, values: Iterable[_T]) -> dict[str, _T]:
-    found: dict[str, _T] = {}
-    for value in values:
-        if value.id in found:
-            raise StartupError(f"Two plugins declare the {kind} {value.id!r}. Uninstall one of them.")
-        found[value.id] = value
-    return found
+        return cls(by_id, dims)

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Annotated, Final
 
 from pydantic import Field
 
 from service_core.access.model import Workspace
 from service_core.insight.attribution.ports import AttributionModel
-from service_core.kernel.errors import BadRequest, StartupError
+from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import Answer, BodyModel, Clamp
+from service_core.kernel.unique import unique
 
 DEFAULT_MODEL: Final = "last_non_direct"
 DEFAULT_WINDOW: Final = 30
@@ -77,14 +77,7 @@ class Models:
         Raises:
             StartupError: two models of one id.
         """
-        found: dict[str, AttributionModel] = {}
-        for model in models:
-            if model.id in found:
-                raise StartupError(
-                    f"Two plugins bring the attribution model {model.id!r}. Uninstall one of them."
-                )
-            found[model.id] = model
-        return cls(MappingProxyType(found))
+        return cls(unique(models, lambda m: m.id, lambda m: f"the attribution model {m.id!r}"))
 
     def named(self, name: str, field: str = "model") -> AttributionModel:
         """The model with this id; ``field`` is where a request names it.

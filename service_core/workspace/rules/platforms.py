@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
-from service_core.kernel.errors import StartupError
+from service_core.kernel.unique import unique
 
 CUSTOM: Final = "custom"
 """A platform event whose name the rule gives itself."""
@@ -79,11 +78,4 @@ class Platforms:
         Raises:
             StartupError: two of one id.
         """
-        by_id: dict[str, Platform] = {}
-        for platform in platforms:
-            if platform.id in by_id:
-                raise StartupError(
-                    f"Two plugins declare the ad platform {platform.id!r}. Uninstall one of them."
-                )
-            by_id[platform.id] = platform
-        return cls(MappingProxyType(by_id))
+        return cls(unique(platforms, lambda p: p.id, lambda p: f"the ad platform {p.id!r}"))

@@ -1,0 +1,29 @@
+"""What plugins bring, by what names it: two of one name stop the start."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from service_core.kernel.errors import StartupError
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def unique(values: Iterable[V], name: Callable[[V], K], told: Callable[[V], str]) -> Mapping[K, V]:
+    """The values by name, in their order, frozen.
+
+    Args:
+        values: everything that was brought.
+        name: value -> what only one may have.
+        told: value -> what a refusal calls it, as in ``the metric 'visitors'``.
+
+    Raises:
+        StartupError: two have one name.
+    """
+    found: dict[K, V] = {}
+    for value in values:
+        if name(value) in found:
+            raise StartupError(f"Two plugins bring {told(value)}. Uninstall one of them.")
+        found[name(value)] = value
+    return MappingProxyType(found)
