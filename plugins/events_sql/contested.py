@@ -4,7 +4,7 @@ Where an id does link, its events are one person's: so those of several persons 
 """
 
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -31,21 +31,30 @@ def _contested(rows: list[tuple[Any, ...]]) -> Contested:
     return Contested(namespace, loads(value), users, persons, tuple(claims))
 
 
+_OF_ID: Final = ("total", "place", "key", "value", "users", "persons")
+_OF_CLAIM: Final = ("name", "events", "event_id", "at")
+
+
 def _told(workspace: UUID, limit: int) -> sa.Select[Any]:
     """The first ids in their order, a row for each of the first persons that carry one."""
-    named = _named(workspace).subquery("named")
-    users = sa.func.sum(sa.case((fn.Starts(named.c.name, sa.literal("u:")), 1), else_=0))
-    own = (named.c.key, named.c.value)
-    claim = sa.func.row_number().over(partition_by=own, order_by=named.c.name).label("claim")
-    counted = sa.select(named, users.over(partition_by=own).label("users"), claim).subquery("counted")
-    c = counted.c
-    place = sa.func.dense_rank().over(order_by=(c.users.desc(), c.last.desc(), c.key)).label("place")
-    placed = sa.select(counted, place).subquery("placed")
-    total = sa.func.max(placed.c.place).over().label("total")
-    every = sa.select(placed, total).subquery("every")
-    names = (*("total", "place", "key", "value", "users", "persons"), *("name", "events", "event_id", "at"))
-    first = (every.c.place <= limit, every.c.claim <= MOST_CLAIMS)
-    return sa.select(*(every.c[n] for n in names)).where(*first).order_by(every.c.place, every.c.claim)
+    named = _named(workspace).cte("named")
+    c = named.c
+    users = sa.func.sum(sa.case((fn.Starts(c.name, sa.literal("u:")), 1), else_=0)).label("users")
+    own = (c.key, c.value, c.persons, c.last)
+    ids = sa.select(*own, users).group_by(*own).subquery("ids_of")
+    order = (ids.c.users.desc(), ids.c.last.desc(), ids.c.key)
+    place = sa.func.row_number().over(order_by=order).label("place")
+    placed = sa.select(ids, place, sa.func.count().over().label("total")).subquery("placed")
+    first = sa.select(placed).where(placed.c.place <= limit).subquery("first")
+    claim = sa.func.row_number().over(partition_by=first.c.place, order_by=c.name).label("claim")
+    columns = (*(first.c[n] for n in _OF_ID), *(c[n] for n in _OF_CLAIM))
+    told = sa.select(*columns, claim).join_from(named, first, _same_id(c, first.c)).subquery("told_ids")
+    shown = sa.select(*(told.c[n] for n in (*_OF_ID, *_OF_CLAIM)))
+    return shown.where(told.c.claim <= MOST_CLAIMS).order_by(told.c.place, told.c.claim)
+
+
+def _same_id(one: Any, other: Any) -> Expression:
+    return sa.and_(one.key == other.key, one.value == other.value)
 
 
 def _named(workspace: UUID) -> sa.Select[Any]:
@@ -55,11 +64,10 @@ def _named(workspace: UUID) -> sa.Select[Any]:
     persons, last = sa.func.count().label("persons"), sa.func.max(fn.Position(c.at, c.seq)).label("last")
     by_id = sa.select(c.key, c.value, persons, last).group_by(c.key, c.value)
     shared = by_id.having(sa.func.count() > 1).subquery("shared")
-    same = sa.and_(shared.c.key == c.key, shared.c.value == c.value)
-    theirs = sa.select(claims, shared.c.persons, shared.c.last).join_from(claims, shared, same).cte("theirs")
-    numbers = sa.select(theirs.c.person_no)
-    known = sa.select(IDS.c.no, IDS.c.id.label("name"))
-    names = known.where(IDS.c.workspace_id == workspace, IDS.c.no.in_(numbers)).subquery("names")
+    columns = (claims, shared.c.persons, shared.c.last)
+    theirs = sa.select(*columns).join_from(claims, shared, _same_id(c, shared.c)).cte("theirs")
+    known = (IDS.c.workspace_id == workspace, IDS.c.no.in_(sa.select(theirs.c.person_no)))
+    names = sa.select(IDS.c.no, IDS.c.id.label("name")).where(*known).subquery("names")
     return sa.select(theirs, names.c.name).join_from(theirs, names, names.c.no == theirs.c.person_no)
 
 
