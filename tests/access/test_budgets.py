@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.access.budgets import Budgets, rate_headers
@@ -151,7 +151,6 @@ def test_the_counters_of_a_window_are_bounded(clock):
     assert len(windows._windows[60][1]) == 100
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40)), max_size=200), st.integers(1, 5))
 def test_no_window_ever_lets_more_than_its_limit_through(steps, limit):
     second = 0

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from service_core.changes.model import ASSIGNED
 from service_core.kernel.errors import Refusal
@@ -56,7 +56,7 @@ async def directory(tmp_path):
         yield store
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(steps=STEPS)
 async def test_whatever_is_tried_changes_nothing_and_shows_what_is_then_done(directory, tmp_path, steps):
     desk = await desk_over(directory, directory)

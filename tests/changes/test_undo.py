@@ -5,7 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service_core.kernel.errors import Conflict, Forbidden, NotFound, Refusal
@@ -134,7 +134,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(steps=STEPS)
 async def test_whatever_was_done_an_undo_gives_exactly_the_state_before(new_desk, steps):
     """The model is a plain dictionary of texts, and for each entry what stood before and after it."""

@@ -4,16 +4,11 @@ import os
 from functools import partial
 from urllib.parse import urlencode
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 from service_core.kernel.instants import wire
 
-generated = settings(
-    max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")),
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+generated = settings(max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")))
 
 
 class Asking:

@@ -78,7 +78,7 @@ def test_acceptance_never_fails(body):
     assert isinstance(accept(body), Accepted | Reason)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(BODIES, ARRIVALS)
 def test_what_is_accepted_can_be_enriched_and_stored(body, arrival):
     verdict = accept(body)

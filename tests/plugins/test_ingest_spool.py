@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plugins import ingest_spool
@@ -270,7 +270,7 @@ def test_the_adapter_is_found_by_its_url(tmp_path: Path) -> None:
         registry.open("queue", "spool:///ingest.db?bond=5", folder=tmp_path)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     steps=st.lists(
         st.one_of(

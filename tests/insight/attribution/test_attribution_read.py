@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.attribution_models.catalog import MODELS
@@ -316,7 +316,6 @@ QUESTIONS = st.fixed_dictionaries(
 ).filter(lambda asked: asked["model"] in RULES or asked["basis"] == "conversion")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(happenings=HAPPENINGS, asked=QUESTIONS)
 async def test_rows_and_the_unattributed_add_up_to_the_totals(ask, story, happenings, asked):
     story.events.clear()

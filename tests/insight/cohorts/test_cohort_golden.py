@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEvents
@@ -108,7 +108,6 @@ HAPPENINGS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(happenings=HAPPENINGS, cohort_by=st.sampled_from(["first_seen", "first_conversion"]))
 async def test_sizes_rates_and_money_hold_together(story, reads, happenings, cohort_by):
     story.events.clear()

@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service_core.insight.cohorts.operations import (
@@ -196,7 +196,6 @@ def tables(draw):
     return Table(sizes, found)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # no example changes them
 @given(table=tables())
 async def test_returning_never_rises_and_money_only_moves_with_its_period(table, who, queue):
     rows = (await retention(who, queue, table, mode="on_or_after")).rows

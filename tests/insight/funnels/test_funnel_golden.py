@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.events_memory.adapter import MemoryEvents
@@ -121,7 +121,6 @@ async def test_the_filters_concern_the_event_of_step_1(ask, story):
 WORLDS = st.lists(st.tuples(st.sampled_from("PQR"), st.sampled_from("ABCX"), st.integers(0, 40)), max_size=25)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     world=WORLDS,
     asked=st.fixed_dictionaries(

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service_core.access.networks import coarse
@@ -156,7 +156,7 @@ CLICKS = st.lists(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(clicks=CLICKS, cut=st.integers(0, 40))
 async def test_counts_are_those_of_the_definition(directory, workspace, clicks, cut):
     links = [uuid4() for _ in range(3)]

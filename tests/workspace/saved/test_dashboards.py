@@ -1,6 +1,6 @@
 """Dashboards (specification, Dashboard; contract 5.5): cards, filters, order, undo."""
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workspace.saved.conftest import WEEK
@@ -203,12 +203,7 @@ async def test_dashboards_of_others_are_not_found(desk):
         assert (theirs.status, theirs.bytes) == (404, nobody.bytes)
 
 
-@settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=8)
 @given(moves=st.lists(st.one_of(st.permutations(range(4)), st.just("undo")), min_size=1, max_size=6))
 async def test_reorders_and_undos_keep_the_cards(desk, moves):
     board = await desk.board(*[await desk.plan(f"R{number}") for number in range(4)])
