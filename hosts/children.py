@@ -7,7 +7,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Self
+from typing import Any, Final, Self, cast
 
 from hosts.waiting import waited
 from service_core.kernel.errors import StartupError
@@ -121,8 +121,10 @@ class Child:
         if self.process.stdin is not None:
             self.process.stdin.close()
         if self._telling is not None:
-            await asyncio.wait([self._telling], timeout=LAST_WORDS_SECONDS)
-            self._telling.cancel()
+            _, late = await asyncio.wait([self._telling], timeout=LAST_WORDS_SECONDS)
+            if late:
+                cast(Any, self.process)._transport.close()  # noqa: SLF001 - nothing else lets go of an output
+                await asyncio.wait([self._telling])
         return code
 
     async def stop(self) -> int:
