@@ -39,6 +39,7 @@ class Writer:
         self._waiting: list[asyncio.Future[Offer]] = []
         self._committing = 0
         self._working = False
+        self._failures = 0
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
@@ -80,11 +81,13 @@ class Writer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._worked, work)
 
     async def aclose(self) -> None:
-        """Commit what is left, then close the file."""
-        while self._working or self._next.arrivals or self._next.rejected:
+        """Commit what is left, as far as the file takes it, then close the file."""
+        failures = self._failures
+        while self._working or (self._next.rejected and self._failures == failures):
             if not self._working:
                 self._begin()
             await self.run(lambda _: None)
+        self._stop_timer()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
         self._thread.shutdown()
 
@@ -124,6 +127,7 @@ class Writer:
         fault: Exception,
     ) -> None:
         """Tell every offer of the batch; the counts of rejected events wait for the next commit."""
+        self._failures += 1
         self._next.rejected.update(rejected)
         detail = fault.detail if isinstance(fault, QueueFailed) else "queue"
         for future in futures:

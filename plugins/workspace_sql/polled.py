@@ -27,6 +27,7 @@ class PolledGeneration:
         self._value = 0
         self._asked_at = -TRUSTED_SECONDS
         self._polling: asyncio.Task[None] | None = None
+        self._closing = False
 
     async def start(self) -> None:
         """Read it once, and from then on again and again."""
@@ -35,6 +36,7 @@ class PolledGeneration:
 
     async def aclose(self) -> None:
         """Stop asking."""
+        self._closing = True  # the driver may answer a cancellation with a fault of its own
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.wait([self._polling])
@@ -55,7 +57,7 @@ class PolledGeneration:
             self._value, self._asked_at = value, asked_at
 
     async def _poll(self) -> None:
-        while True:
+        while not self._closing:
             await asyncio.sleep(PAUSE_SECONDS)
             try:
                 await self._learn()

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -241,6 +241,14 @@ async def test_what_is_pending_at_the_end_is_made_durable(tmp_path: Path) -> Non
         pending = [asyncio.create_task(queue.offer(arrival(f"e{i}"))) for i in range(300)]
         await asyncio.sleep(0)
     assert {await p for p in pending} == {Offer.QUEUED}
+
+
+async def test_counts_that_the_file_does_not_take_keep_nobody_from_the_end(tmp_path: Path) -> None:
+    (tmp_path / "ingest.db").touch()
+    with closing(sqlite3.connect(tmp_path / "ingest.db", isolation_level=None)) as other:
+        async with asyncio.timeout(30), spool(tmp_path, busy_seconds=0.05) as queue:
+            other.execute("BEGIN IMMEDIATE")
+            await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.NO_BODY, NOON)
 
 
 async def test_the_state_tells_how_far_behind_the_queue_is(tmp_path: Path) -> None:
