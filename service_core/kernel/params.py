@@ -105,7 +105,7 @@ def query_of(model: type[_Model], pairs: Iterable[tuple[str, str]]) -> _Model:
             continue
         if kind == "list":
             values.setdefault(name, []).append(value)
-        elif kind in _NUMBERS and not _NUMBERS[kind].fullmatch(value.strip()):
+        elif kind in _NUMBERS and not _NUMBERS[kind].fullmatch(value := value.strip()):
             values.pop(name, None)
         else:
             values[name] = _boolean(name, value) if kind == "bool" else value

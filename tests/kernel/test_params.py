@@ -6,7 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import AliasChoices, Field, model_validator
 
@@ -116,6 +116,7 @@ def test_a_parameter_answers_to_its_aliases():
 
 
 @given(st.lists(st.tuples(st.sampled_from(["limit", "share", "steps", "country"]), st.text())))
+@example([("limit", "7\x1f"), ("share", "\x1c0.5")])  # spaces to some readers of numbers, and not to others
 def test_any_text_is_read_as_a_number_a_list_or_a_string(pairs):
     found = query(*pairs)
     assert 1 <= found.limit <= 100
