@@ -19,6 +19,7 @@ from plugins.events_sql.tables import (
     ENTRY_PREFIX,
     EVENTS,
     IDS,
+    KIN,
     OWNERS,
     REVOKED,
     SESSIONS,
@@ -140,6 +141,15 @@ def weak_links_of(source: sa.FromClause, ids: Any = IDS) -> sa.CompoundSelect[An
     return sa.union(*parts)
 
 
+def kin_of(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """Which strong ids stand beside which visitor, in events and in their links of further weak ids."""
+    named = (
+        sa.select(*(table.c[column.name] for column in KIN.columns)).where(table.c.strong_no.is_not(None))
+        for table in (events, weak)
+    )
+    return sa.union(*named)
+
+
 def links_of(
     events: sa.FromClause, weak: sa.FromClause, of: sa.Select[Any] | None = None
 ) -> sa.CompoundSelect[Any]:
@@ -248,6 +258,7 @@ ALL: Final = {
     CANDIDATES: candidates_of(EVENTS),
     TOLD: told_of(EVENTS),
     WEAK_LINKS: weak_links_of(EVENTS),
+    KIN: kin_of(EVENTS, WEAK_LINKS),
     OWNERS: owners_of(links_of(EVENTS, WEAK_LINKS).subquery("links")),
 }
 """Every table that follows from events and those before it, with its statement."""

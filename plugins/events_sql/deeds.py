@@ -3,45 +3,43 @@
 An event is no conversion when the same order had one a week before, whoever it was of.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.kin import DEEDS, THEIRS
+from plugins.events_sql.kin import DEEDS, THEIR_EVENTS
 from plugins.events_sql.prepared import NAMES, START, WORKSPACE, source, told
 from plugins.events_sql.relations import needed, with_repeats
-from plugins.events_sql.stitching import among_few, visits_of
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import Scan
 
-_OWN: Final = sa.table("own_deeds", sa.column("order_id", sa.Text))
-
 
 def keep_deeds(scan: Scan, used: frozenset[str], reader: Reader) -> None:
-    """Keep what `THEIRS` did as `kin.DEEDS`, and what others did under the same orders.
+    """Keep what the persons asked for did as `kin.DEEDS`, and what others did under the same orders.
 
     Args:
         scan: workspace, instants and what converts.
-        used: columns that conversions are asked for.
+        used: columns that conversions are asked for; `kin.THEIR_EVENTS` has them.
     """
     names = sorted({*needed(used), "is_test"})
-    values = told(scan, with_repeats(scan.span))
-    own, shared = (source(_deeds, others, *names).under("deed", **values) for others in (False, True))
-    columns: list[sa.ColumnElement[Any]] = [sa.column(name) for name in names]
-    reader.keep(_OWN.name, sa.select(*(own.c[name] for name in names)))
-    theirs = sa.select(*columns).select_from(_OWN)
-    reader.keep(DEEDS.name, sa.union_all(theirs, sa.select(*(shared.c[name] for name in names))))
+    deeds = source(_deeds, *names).under("deed", **told(scan, with_repeats(scan.span)))
+    reader.keep(DEEDS.name, sa.select(*deeds.c))
 
 
-def _deeds(others: bool, *names: str) -> sa.Select[Any]:
-    """Events that may convert or that move money: those of `THEIRS`, or those of others with an order of these."""
-    c = EVENTS.c
-    found = sa.select(*(c[name] for name in names)).where(c.workspace_id == WORKSPACE, c.timestamp >= START)
-    found = found.where(sa.or_(c.revenue.is_not(None), fn.Listed(c.event_name, NAMES)))
-    theirs = among_few(visits_of(THEIRS.name), c.session_no)
-    if not others:
-        return found.where(theirs)
-    orders = sa.select(_OWN.c.order_id).where(_OWN.c.order_id.is_not(None))
-    return found.where(c.order_id.in_(orders), sa.not_(theirs))
+def _deeds(*names: str) -> sa.CompoundSelect[Any]:
+    """Events that may convert or that move money: those of the persons, and those of others with an order of these."""
+    own, c = THEIR_EVENTS.c, EVENTS.c
+    theirs = sa.select(*(own[name] for name in names), own.person_no).where(*_moves(own))
+    orders = sa.select(own.order_id).where(own.order_id.is_not(None))
+    known = sa.tuple_(c.timestamp, c.seq).in_(sa.select(own.timestamp, own.seq))
+    nobody = sa.cast(sa.null(), own.person_no.type)
+    others = sa.select(*(c[name] for name in names), nobody.label("person_no")).where(
+        c.workspace_id == WORKSPACE, *_moves(c), c.order_id.in_(orders), sa.not_(known)
+    )
+    return sa.union_all(theirs, others)
+
+
+def _moves(c: Any) -> list[sa.ColumnElement[bool]]:
+    return [c.timestamp >= START, sa.or_(c.revenue.is_not(None), fn.Listed(c.event_name, NAMES))]

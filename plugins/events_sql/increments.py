@@ -11,7 +11,7 @@ from plugins.events_sql import caches
 from plugins.events_sql import functions as fn
 from plugins.events_sql.links import MATCHED
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.tables import BATCH, EVENTS, IDS, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
+from plugins.events_sql.tables import BATCH, EVENTS, IDS, KIN, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
 from service_core.plugin import COLUMNS, REPEAT
 
 _INT, _TEXT = sa.BigInteger, sa.Text
@@ -159,6 +159,13 @@ def _relinked() -> sa.Select[Any]:
     return sa.select(linked.c.visitor_no).select_from(joined).where(new)
 
 
+def _kin() -> sa.CompoundSelect[Any]:
+    """Visitors and strong ids of the batch that never met before."""
+    told = caches.kin_of(_NUMBERS, _WEAK)
+    known = KIN.c.visitor_no.in_(sa.select(told.subquery("told").c.visitor_no))
+    return sa.except_(told, sa.select(*KIN.c).where(known))
+
+
 def _told() -> sa.CTE:
     """Every link of the batch."""
     own = sa.select(_NUMBERS.c.visitor_no, _NUMBERS.c.strong_no).where(_NUMBERS.c.is_link)
@@ -221,6 +228,7 @@ TAKE_CANDIDATES: Final = caches.no_longer_first(sa.select(_NUMBERS.c.session_no)
 ADD_TOLD: Final = into(TOLD, caches.told_of(NUMBERED))
 KEEP_WEAK: Final = caches.weak_links_of(NUMBERED, _IDS)
 ADD_WEAK: Final = into(WEAK_LINKS, sa.select(_WEAK))
+ADD_KIN: Final = into(KIN, _kin())
 KEEP_RELINKED: Final = _relinked()
 ANY_RELINKED: Final = sa.select(_RELINKED.c.visitor_no).limit(1)
 KEEP_LINKS: Final = caches.links_of(EVENTS, WEAK_LINKS, _WHO)

@@ -12,7 +12,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, of
+from plugins.events_sql.kin import NEAR, THEIR_EVENTS, keep_near
 from plugins.events_sql.log import ROW
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persona import own_events, shown_touch
@@ -20,7 +20,6 @@ from plugins.events_sql.prepared import source
 from plugins.events_sql.reach import by_told, read_by
 from plugins.events_sql.relations import MoneyRows, between, conversions
 from plugins.events_sql.rows import aware, event
-from plugins.events_sql.stitching import person_no, person_of
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import (
@@ -62,18 +61,15 @@ OWN: Final = sa.table(
 
 def journey(plan: JourneyPlan, reader: Reader) -> Journey:
     """The newest sessions and conversions of a person in a span."""
-    own = own_events(plan.scan, plan.person, reader)
-    if own is None:
-        return Journey((), ())
-    number, rows, where = own
-    reader.keep(STAYS.name, _stays(plan.most, rows, where))
+    used = frozenset({"page_path", "is_test"})
+    reader.keep(STAYS.name, _stays(plan.most, *own_events(plan.scan, plan.person, used, reader)))
     keep_deeds(plan.scan, frozenset(), reader)
-    reader.keep(REACHED.name, _conversions(plan, number))
-    return Journey(tuple(_sessions(plan.scan, number, reader)), tuple(_converted(plan, reader)))
+    reader.keep(REACHED.name, _conversions(plan))
+    return Journey(tuple(_sessions(plan.scan, reader)), tuple(_converted(plan, reader)))
 
 
-def _stays(most: int, rows: Any, where: list[Any]) -> sa.Select[Any]:
-    c = EVENTS.c
+def _stays(most: int, source: Any, where: list[Any]) -> sa.Select[Any]:
+    c = THEIR_EVENTS.c
     viewed = among(c.event_name, PAGE_VIEWS)
     first = (sa.func.min(c.timestamp).label("first_at"), fn.Earliest(c.seq, c.timestamp, c.seq))
     last_view = fn.Latest(fn.Row(c.page_path), c.timestamp, c.seq, viewed)
@@ -86,17 +82,17 @@ def _stays(most: int, rows: Any, where: list[Any]) -> sa.Select[Any]:
         sa.func.count().label("events"),
         fn.Only(last_view).label("exit_page"),
     )
-    found = facts.select_from(rows.source).where(*where).group_by(c.session_no).subquery("sessions_of")
+    found = facts.select_from(source).where(*where).group_by(c.session_no).subquery("sessions_of")
     newest = (found.c.first_at.desc(), found.c.first_seq.desc())
     return sa.select(*(found.c[column.name] for column in STAYS.c)).order_by(*newest).limit(most)
 
 
-def _sessions(scan: Scan, number: int, reader: Reader) -> list[PersonSession]:
+def _sessions(scan: Scan, reader: Reader) -> list[PersonSession]:
     first = sa.and_(EVENTS.c.timestamp == STAYS.c.first_at, EVENTS.c.seq == STAYS.c.first_seq)
     facts = (STAYS.c.session_no, STAYS.c.last_at, STAYS.c.pageviews, STAYS.c.events, STAYS.c.exit_page)
     newest = (STAYS.c.first_at.desc(), STAYS.c.first_seq.desc())
     shown = sa.select(*facts, *ROW).select_from(EVENTS.join(STAYS, first)).order_by(*newest)
-    paid = {row[0]: row[1:] for row in reader.rows(_money(scan, number))}
+    paid = {row[0]: row[1:] for row in reader.rows(_money(scan))}
     return [
         PersonSession(event(row), aware(last_at), views, count, page, *_paid(paid.get(session)))
         for session, last_at, views, count, page, *row in reader.rows(
@@ -109,29 +105,24 @@ def _paid(told: tuple[Any, ...] | None) -> tuple[int, bool]:
     return (int(told[0]), bool(told[1])) if told else (0, False)
 
 
-def _money(scan: Scan, number: int) -> sa.Select[Any]:
+def _money(scan: Scan) -> sa.Select[Any]:
     """Charges by session: how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, frozenset(), few=True)
-    rows.of_few(THEIRS)
     c = rows.table.c
-    mine = person_no(rows, rows.table) == number
     own = c.currency.is_not_distinct_from(scan.currency)
     revenue = sa.func.coalesce(sa.func.sum(c.amount).filter(own), 0)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), c.amount != 0)) > 0
     shown = c.session_no.in_(sa.select(STAYS.c.session_no))
     found = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
-    return found.where(*rows.where, c.kind == CHARGE, shown, mine).group_by(c.session_no)
+    return found.where(*rows.where, c.kind == CHARGE, shown, c.person_no.is_not(None)).group_by(c.session_no)
 
 
-def _conversions(plan: JourneyPlan, number: int) -> sa.Select[Any]:
-    table = conversions(plan.scan, plan.scan.span, frozenset(), few=True)
-    joined, person = person_of(table, THEIRS.name, workspace=plan.scan.workspace_id)
-    c = table.c
-    columns = {"unit": c.seq, "seq": c.seq, "person_no": person, "timestamp": c.timestamp}
-    mine = (person == number, of(THEIRS, c.visitor_no), *between(c.timestamp, plan.scan.span))
+def _conversions(plan: JourneyPlan) -> sa.Select[Any]:
+    c = conversions(plan.scan, plan.scan.span, frozenset(), few=True).c
+    columns = {"unit": c.seq, "seq": c.seq, "person_no": c.person_no, "timestamp": c.timestamp}
+    mine = (c.person_no.is_not(None), *between(c.timestamp, plan.scan.span))
     found = sa.select(*(columns[column.name].label(column.name) for column in REACHED.c))
-    newest = (c.timestamp.desc(), c.seq.desc())
-    return found.select_from(joined).where(*mine).order_by(*newest).limit(plan.most)
+    return found.where(*mine).order_by(c.timestamp.desc(), c.seq.desc()).limit(plan.most)
 
 
 def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:

@@ -1,7 +1,7 @@
 """Whose visitors and whose persons hang together, so that a few persons are read without all others.
 
-Each is a table of one column ``no``, kept for the question. They may hold too many: exact is who an
-event belongs to (`stitching`), this only says where not to look.
+Each is a table kept for the question. Visitors and persons there may be too many: exact is who an event
+belongs to (`stitching`), they only say where not to look.
 """
 
 from typing import Any, Final
@@ -9,76 +9,89 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.prepared import WORKSPACE, source
 from plugins.events_sql.statements import built
-from plugins.events_sql.stitching import visits_of
-from plugins.events_sql.tables import CANDIDATES, EVENTS, OWNERS, PERSONS, SESSIONS
+from plugins.events_sql.stitching import among_few, on_visits_of, person_of
+from plugins.events_sql.tables import EVENTS, KIN, PERSONS, Number
 
-THEIRS: Final = sa.table("theirs", sa.column("no", sa.BigInteger))
-"""Visitors whose events may be those of the persons asked for."""
+ASKED: Final = sa.table("asked", sa.column("no", Number))
+"""The persons that are asked for."""
 
-NEAR: Final = sa.table("near", sa.column("no", sa.BigInteger))
+THEIRS: Final = sa.table("theirs", sa.column("no", Number))
+"""Visitors whose events may be theirs."""
+
+NEAR: Final = sa.table("near", sa.column("no", Number))
 """Visitors of everyone who ever shared one of those: they have a say in what is a touch there."""
 
-DEEDS: Final = sa.table("deeds", *(sa.column(c.name, c.type) for c in EVENTS.columns))
-"""What the conversions and the money of `THEIRS` follow from (`deeds`)."""
+_OF_EVENT: Final = {**{c.name: c.type for c in EVENTS.columns}, "person_no": Number()}
+THEIR_EVENTS: Final = sa.table("their_events", *(sa.column(*one) for one in _OF_EVENT.items()))
+"""Every event of theirs with its person, and the columns that the question needs."""
 
-_SHARING: Final = sa.table("sharing", sa.column("no", sa.BigInteger))
+DEEDS: Final = sa.table("deeds", *(sa.column(*one) for one in _OF_EVENT.items()))
+"""What their conversions and their money follow from (`deeds`); events of others have no person."""
+
+_SHARING: Final = sa.table("sharing", sa.column("no", Number))
 
 
 def keep_theirs(workspace_id: UUID, persons: sa.Select[Any], reader: Reader) -> None:
-    """Keep the visitors of some persons, given by number, and their sessions."""
-    keep_visitors(workspace_id, _visitors(workspace_id, persons), reader)
+    """Keep some persons, given by number, and their visitors."""
+    reader.keep(ASKED.name, persons)
+    _keep_visitors(THEIRS, ASKED, workspace_id, reader)
 
 
-def keep_visitors(
-    workspace_id: UUID, visitors: sa.Select[Any] | sa.CompoundSelect[Any], reader: Reader
-) -> None:
-    """Keep some visitors as `THEIRS`, and their sessions."""
-    reader.keep(THEIRS.name, visitors)
-    own = (SESSIONS.c.workspace_id == workspace_id, of(THEIRS, SESSIONS.c.visitor_no))
-    reader.keep(visits_of(THEIRS.name), sa.select(SESSIONS.c.session_no.label("no")).where(*own))
+def keep_events(workspace_id: UUID, names: tuple[str, ...], reader: Reader) -> None:
+    """Keep the events of the persons, once their visitors are kept.
+
+    Args:
+        workspace_id: whose persons they are.
+        names: columns of an event that are asked for.
+        reader: of the question.
+    """
+    found = source(_events, *names).under("found", workspace=workspace_id)
+    reader.keep(THEIR_EVENTS.name, sa.select(*found.c))
 
 
 def keep_near(workspace_id: UUID, reader: Reader) -> None:
     """Keep who has a say in the touches of `THEIRS`: mostly nobody else, which needs no look at all events."""
     reader.keep(_SHARING.name, built(_sharing))
-    others = reader.rows(built(_others))
-    visitors = _visitors(workspace_id, sa.select(_SHARING.c.no)) if others else built(_theirs)
-    reader.keep(NEAR.name, visitors)
+    if reader.rows(built(_others)):
+        _keep_visitors(NEAR, _SHARING, workspace_id, reader)
+    else:
+        reader.keep(NEAR.name, built(_theirs))
+
+
+def _keep_visitors(
+    table: sa.TableClause, persons: sa.TableClause, workspace_id: UUID, reader: Reader
+) -> None:
+    found = source(_visitors, persons.name).under("found", workspace=workspace_id)
+    reader.keep(table.name, sa.select(*found.c))
 
 
 def _theirs() -> sa.Select[Any]:
     return sa.select(THEIRS.c.no)
 
 
-def of(table: sa.TableClause, visitor_no: Expression) -> Expression:
-    """Whether a visitor is in one of the tables."""
-    return visitor_no.in_(sa.select(table.c.no))
+def _events(*names: str) -> sa.Select[Any]:
+    joined, person = person_of(EVENTS, THEIRS.name)
+    c = EVENTS.c
+    theirs = (on_visits_of(THEIRS.name, c.session_no), among_few(ASKED.name, person))
+    found = sa.select(*(c[name] for name in names), person.label("person_no")).select_from(joined)
+    return found.where(c.workspace_id == WORKSPACE, *theirs)
 
 
-def _visitors(workspace_id: UUID, persons: sa.Select[Any]) -> sa.CompoundSelect[Any]:
-    asked = persons.cte("asked")
-    asked_no = sa.select(next(iter(asked.c)).label("no"))
-    parts = sa.select(PERSONS.c.no).where(PERSONS.c.person_no.in_(asked_no))
-    ids = sa.union(asked_no, parts).cte("ids_of")
-    own = sa.select(ids.c.no)
-    owned = sa.select(OWNERS.c.visitor_no).where(OWNERS.c.strong_no.in_(own))
-    named = sa.select(EVENTS.c.visitor_no).where(
-        EVENTS.c.workspace_id == workspace_id, EVENTS.c.strong_no.in_(own)
-    )
-    return sa.union(own, owned, named)
+def _visitors(persons: str) -> sa.CompoundSelect[Any]:
+    asked = sa.select(sa.table(persons, sa.column("no", Number)).c.no)
+    parts = sa.select(PERSONS.c.no).where(PERSONS.c.person_no.in_(asked))
+    own = sa.select(sa.union(asked, parts).subquery("ids_of").c.no)
+    return sa.union(own, sa.select(KIN.c.visitor_no).where(KIN.c.strong_no.in_(own)))
 
 
 def _sharing() -> sa.CompoundSelect[Any]:
     """Every person that ever had an event of `THEIRS`."""
     theirs = sa.select(THEIRS.c.no)
-    owners = sa.select(OWNERS.c.strong_no).where(of(THEIRS, OWNERS.c.visitor_no))
-    named = sa.select(CANDIDATES.c.strong_no).where(
-        of(THEIRS, CANDIDATES.c.visitor_no), CANDIDATES.c.strong_no.is_not(None)
-    )
-    ids = sa.union(theirs, owners, named).cte("ids_near")
+    named = sa.select(KIN.c.strong_no).where(among_few(THEIRS.name, KIN.c.visitor_no))
+    ids = sa.union(theirs, named).cte("ids_near")
     parts = sa.select(PERSONS.c.person_no).where(PERSONS.c.no.in_(sa.select(ids.c.no)))
     return sa.union(sa.select(ids.c.no), parts)
 
@@ -88,4 +101,4 @@ def _others() -> sa.Select[Any]:
     sharing = sa.select(_SHARING.c.no)
     parts = sa.select(PERSONS.c.no).where(PERSONS.c.person_no.in_(sharing))
     found = sa.union_all(sharing, parts).subquery("found")
-    return sa.select(found.c.no).where(sa.not_(of(THEIRS, found.c.no))).limit(1)
+    return sa.select(found.c.no).where(sa.not_(among_few(THEIRS.name, found.c.no))).limit(1)

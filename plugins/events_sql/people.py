@@ -13,10 +13,10 @@ from plugins.events_sql.conditions import Expression
 from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs
+from plugins.events_sql.kin import NEAR, THEIR_EVENTS, keep_events, keep_near, keep_theirs
 from plugins.events_sql.log import ROW
 from plugins.events_sql.persona import said, shown_touch
-from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions
+from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions, needed, used_by
 from plugins.events_sql.rows import aware, event, loads
 from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import persons_first_seen
@@ -54,7 +54,7 @@ def gather(plan: PeoplePage, reader: Reader) -> None:
     """Keep everyone who is asked for as a table of the question."""
     if plan.person is not None:
         own = (IDS.c.workspace_id == plan.scan.workspace_id, IDS.c.id == plan.person)
-        keep_theirs(plan.scan.workspace_id, sa.select(IDS.c.no).where(*own), reader)
+        _keep(plan, sa.select(IDS.c.no).where(*own), reader)
     reader.keep("crowd", built(_crowd, replace(plan, limit=0, offset=0)))  # the same for every page
 
 
@@ -62,24 +62,31 @@ def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
     reader.keep("shown", built(_page, plan.limit, plan.offset))
     if plan.person is None:
-        keep_theirs(plan.scan.workspace_id, sa.select(SHOWN.c.person_no), reader)
+        _keep(plan, sa.select(SHOWN.c.person_no.label("no")), reader)
     keep_near(plan.scan.workspace_id, reader)
-    keep_deeds(plan.scan, _used(plan.scan), reader)
+    keep_deeds(plan.scan, used_by(plan.scan), reader)
     found = {name: reader.rows(built(part, plan.scan)) for name, part in _PARTS.items()}
     told = {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
     order = reader.rows(sa.select(SHOWN.c.person_no).order_by(SHOWN.c.place))
     return [_person(number, told) for (number,) in order]
 
 
+def _keep(plan: PeoplePage, persons: sa.Select[Any], reader: Reader) -> None:
+    """Keep some persons and their events."""
+    keep_theirs(plan.scan.workspace_id, persons, reader)
+    keep_events(plan.scan.workspace_id, needed(used_by(plan.scan) | _TOLD), reader)
+
+
+_TOLD: Final = frozenset({"event_data", "is_test", "country"})
+"""Columns of an event that a row of the page follows from, beside those that are always needed."""
+
 _KEPT: Final = ("person_no", "last_seen", "last_seq")
 
 
 def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     """Everyone who is asked for, with what sorts them."""
-    rows = EventRows(plan.scan, plan.scan.span)
+    rows = EventRows(plan.scan, plan.scan.span, EVENTS if plan.person is None else THEIR_EVENTS)
     met = [rows.met(predicate) for predicate in plan.scan.filters]
-    if plan.person is not None:
-        rows.of_few(THEIRS)
     number = rows.person_no
     prefix = sa.literal((plan.search or "").lower())
     told = [
@@ -121,8 +128,6 @@ def _asked(plan: PeoplePage, seen: Any) -> list[Expression]:
         asked.append(known if plan.identified else sa.not_(known))
     if plan.country is not None:
         asked.append(sa.func.coalesce(seen.c.country, NOT_SET) == plan.country)
-    if plan.person is not None:
-        asked.append(IDS.c.id == plan.person)
     return asked
 
 
@@ -175,8 +180,8 @@ def _name(_: Scan) -> sa.Select[Any]:
 
 
 def _first(scan: Scan) -> sa.Select[Any]:
-    first = persons_first_seen(scan, THEIRS)
-    return sa.select(SHOWN.c.person_no, first.c.first_at).join(first, first.c.person_no == SHOWN.c.person_no)
+    rows = EventRows(scan, all_time(), THEIR_EVENTS)
+    return sa.select(rows.person_no, sa.func.min(rows.at)).where(*rows.where).group_by(rows.person_no)
 
 
 def _touch(scan: Scan) -> sa.Select[Any]:
@@ -184,19 +189,17 @@ def _touch(scan: Scan) -> sa.Select[Any]:
     return sa.select(touch).join(SHOWN, SHOWN.c.person_no == touch.c.person_no)
 
 
-def _of_page(scan: Scan, table: Any = EVENTS) -> tuple[Any, Any, list[Expression]]:
+def _of_page(scan: Scan, table: Any = THEIR_EVENTS) -> tuple[Any, Any, list[Expression]]:
     """The events of the page's persons that the scan sees, the person first."""
     rows = EventRows(scan, scan.span, table)
-    rows.of_few(THEIRS)
-    number = rows.person_no
     met = [rows.met(predicate) for predicate in scan.filters]
-    source = rows.source.join(SHOWN, SHOWN.c.person_no == number)
+    source = rows.source.join(SHOWN, SHOWN.c.person_no == rows.person_no)
     return source, SHOWN.c.person_no, [*rows.where, *met]
 
 
 def _seen(scan: Scan) -> sa.Select[Any]:
     source, number, where = _of_page(scan)
-    c = EVENTS.c
+    c = THEIR_EVENTS.c
     facts = (
         sa.func.count(c.session_no.distinct()),
         sa.func.count().filter(among(c.event_name, PAGE_VIEWS)),
@@ -209,12 +212,12 @@ def _seen(scan: Scan) -> sa.Select[Any]:
 def _ids(scan: Scan) -> sa.Select[Any]:
     """The first visitor ids of every person: a shared one may have millions."""
     source, number, where = _of_page(scan)
-    id_ = EVENTS.c.visitor_id
+    id_ = THEIR_EVENTS.c.visitor_id
     different = sa.select(number, id_).distinct().select_from(source).where(*where).subquery("different")
     own = different.c.person_no
     place = sa.func.row_number().over(partition_by=own, order_by=different.c.visitor_id).label("place")
     first = sa.select(different, place).subquery("first")
-    told = sa.select(first.c.person_no, fn.DistinctList(first.c.visitor_id))
+    told = sa.select(first.c.person_no, fn.List(first.c.visitor_id))
     return told.where(first.c.place <= MOST_OF_A_PERSON).group_by(first.c.person_no)
 
 
@@ -227,20 +230,13 @@ def _latest(scan: Scan) -> sa.Select[Any]:
 
 
 def _converted(scan: Scan) -> sa.Select[Any]:
-    source, number, where = _of_page(scan, conversions(scan, scan.span, _used(scan), few=True))
+    source, number, where = _of_page(scan, conversions(scan, scan.span, used_by(scan), few=True))
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
-
-
-def _used(scan: Scan) -> frozenset[str]:
-    """Columns of an event that the filters of a scan look at."""
-    return frozenset(part for p in scan.filters for part in p.column.split("|"))
 
 
 def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, frozenset(), few=shown)
-    if shown:
-        rows.of_few(THEIRS)
     number = rows.person_no
     own = rows.table.c.currency.is_not_distinct_from(scan.currency)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
@@ -259,11 +255,9 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
 
 def _picked(scan: Scan, *, few: bool) -> sa.Subquery:
     """Where the events stand that the scan sees."""
-    rows = EventRows(scan, scan.span)
-    if few:
-        rows.of_few(THEIRS)
+    rows = EventRows(scan, scan.span, THEIR_EVENTS if few else EVENTS)
     met = [rows.met(predicate) for predicate in scan.filters]
-    columns = (EVENTS.c.seq, EVENTS.c.timestamp)
+    columns = (rows.table.c.seq, rows.table.c.timestamp)
     return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()
 
 

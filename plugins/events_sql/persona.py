@@ -9,20 +9,20 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.kin import NEAR, THEIRS, keep_near, keep_theirs, keep_visitors
+from plugins.events_sql.kin import ASKED, NEAR, THEIR_EVENTS, THEIRS, keep_events, keep_near, keep_theirs
 from plugins.events_sql.log import NEWEST, ROW
-from plugins.events_sql.relations import EventRows, all_time, between
+from plugins.events_sql.prepared import WORKSPACE, source
+from plugins.events_sql.relations import EventRows, all_time, between, needed, used_by
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.tables import END, EVENTS, IDS, OWNERS, PERSONS, Number
+from plugins.events_sql.stitching import among_few, on_visits_of, person_of
+from plugins.events_sql.tables import END, EVENTS, IDS, KIN, OWNERS, PERSONS, Number
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
 
 
-def _lasting(workspace_id: UUID, *, include_bots: bool = False) -> Scan:
+def _lasting(workspace_id: UUID) -> Scan:
     """A scan of all time, in which nothing converts."""
-    return Scan(
-        workspace_id, all_time(), "", "UTC", ConversionSet(frozenset(), any_revenue=False), (), include_bots
-    )
+    return Scan(workspace_id, all_time(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
 
 
 def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
@@ -34,13 +34,10 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
     if known is not None:
         return _name(workspace_id, known, reader)
     for column in ("visitor_id", "anonymous_id"):
-        keep_visitors(workspace_id, _who_had(workspace_id, column, any_id), reader)
-        rows = EventRows(_lasting(workspace_id, include_bots=True), all_time())
-        rows.of_few(THEIRS)
-        latest = (rows.at.desc(), EVENTS.c.seq.desc())
-        named = sa.select(rows.person_no).select_from(rows.source).where(*rows.where)
-        found = reader.rows(named.where(EVENTS.c[column] == any_id).order_by(*latest).limit(1))
-        if found:
+        reader.keep(THEIRS.name, _who_had(workspace_id, column, any_id))
+        own = source(_of_theirs, column).under("own", workspace=workspace_id).c
+        had = sa.select(own.person_no).where(own[column] == any_id)
+        if found := reader.rows(had.order_by(own.timestamp.desc(), own.seq.desc()).limit(1)):
             return _name(workspace_id, found[0][0], reader)
     linked = reader.rows(_linked_to(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
@@ -52,11 +49,11 @@ def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     same = sa.and_(own.c.no == OWNERS.c.visitor_no, own.c.workspace_id == OWNERS.c.workspace_id)
     is_part = sa.and_(part.c.no == OWNERS.c.strong_no, part.c.workspace_id == OWNERS.c.workspace_id)
     number = sa.func.coalesce(part.c.person_no, OWNERS.c.strong_no)
-    source = OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.no == number)
+    joined = OWNERS.join(own, same).outerjoin(part, is_part).join(name, name.c.no == number)
     last = OWNERS.c.until == sa.literal(END)
     return (
         sa.select(name.c.id)
-        .select_from(source)
+        .select_from(joined)
         .where(own.c.workspace_id == workspace_id, own.c.id == weak_id, last)
     )
 
@@ -64,9 +61,9 @@ def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
 def _known_by(workspace_id: UUID, strong_id: str, reader: Reader) -> int | None:
     """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
     part = PERSONS.alias("part")
-    source = IDS.outerjoin(part, sa.and_(part.c.no == IDS.c.no, part.c.workspace_id == IDS.c.workspace_id))
+    joined = IDS.outerjoin(part, sa.and_(part.c.no == IDS.c.no, part.c.workspace_id == IDS.c.workspace_id))
     named = (IDS.c.workspace_id == workspace_id, IDS.c.id == strong_id)
-    for own, person in reader.rows(sa.select(IDS.c.no, part.c.person_no).select_from(source).where(*named)):
+    for own, person in reader.rows(sa.select(IDS.c.no, part.c.person_no).select_from(joined).where(*named)):
         if person is not None:
             return int(person)
         if any(reader.rows(found) for found in _lived(workspace_id, own)):
@@ -75,8 +72,8 @@ def _known_by(workspace_id: UUID, strong_id: str, reader: Reader) -> int | None:
 
 
 def _lived(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
-    """Where a strong id is found that is a person; events are looked through for want of anything else."""
-    for column in (PERSONS.c.person_no, OWNERS.c.strong_no, EVENTS.c.strong_no):
+    """Where a strong id is found that is a person."""
+    for column in (PERSONS.c.person_no, KIN.c.strong_no):
         own = (column.table.c.workspace_id == workspace_id, column == sa.literal(number, Number()))
         yield sa.select(column).where(*own).limit(1)
 
@@ -89,69 +86,79 @@ def _who_had(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
     return sa.select(EVENTS.c.visitor_no.label("no")).where(*had).distinct()
 
 
+def _of_theirs(column: str) -> sa.Select[Any]:
+    """Events of `THEIRS` with a column and their person."""
+    joined, person = person_of(EVENTS, THEIRS.name)
+    c = EVENTS.c
+    own = (c.workspace_id == WORKSPACE, on_visits_of(THEIRS.name, c.session_no))
+    columns = (c[column], c.timestamp, c.seq, person.label("person_no"))
+    return sa.select(*columns).select_from(joined).where(*own)
+
+
 def _name(workspace_id: UUID, number: int, reader: Reader) -> str:
     own = (IDS.c.workspace_id == workspace_id, IDS.c.no == sa.literal(number, Number()))
     return str(reader.rows(sa.select(IDS.c.id).where(*own))[0][0])
 
 
-def _number(workspace_id: UUID, person: str, reader: Reader) -> int | None:
-    found = reader.rows(sa.select(IDS.c.no).where(IDS.c.workspace_id == workspace_id, IDS.c.id == person))
-    return found[0][0] if found else None
+def _keep(workspace_id: UUID, person: str, reader: Reader) -> None:
+    """Keep one person, as they are called, and their visitors."""
+    own = (IDS.c.workspace_id == workspace_id, IDS.c.id == person)
+    keep_theirs(workspace_id, sa.select(IDS.c.no).where(*own), reader)
 
 
-def own_events(scan: Scan, person: str, reader: Reader) -> tuple[int, Any, list[Any]] | None:
-    """The number of a person, and the events that a scan sees: where from, and under which conditions."""
-    number = _number(scan.workspace_id, person, reader)
-    if number is None:
-        return None
-    keep_theirs(scan.workspace_id, sa.select(sa.literal(number, Number())), reader)
-    rows = EventRows(scan, scan.span)
-    rows.of_few(THEIRS)
+def own_events(scan: Scan, person: str, used: frozenset[str], reader: Reader) -> tuple[Any, list[Any]]:
+    """The events of a person that a scan sees: where from, and under which conditions.
+
+    Args:
+        scan: the workspace, and what it sees.
+        person: as they are called.
+        used: columns of an event that are asked for.
+        reader: of the question.
+    """
+    _keep(scan.workspace_id, person, reader)
+    keep_events(scan.workspace_id, needed(used_by(scan) | used), reader)
+    rows = EventRows(scan, scan.span, THEIR_EVENTS)
     met = [rows.met(predicate) for predicate in scan.filters]
-    where = [*rows.where, *met, rows.person_no == number]
-    return number, rows, where
+    return rows.source, [*rows.where, *met]
 
 
 def history(scan: Scan, person: str, limit: int, reader: Reader) -> list[Event]:
     """The latest events of a person in the span, oldest first."""
-    own = own_events(scan, person, reader)
-    if own is None:
-        return []
-    _, rows, where = own
-    statement = sa.select(*ROW).select_from(rows.source).where(*where).order_by(*NEWEST).limit(limit)
-    return [event(row) for row in reader.rows(statement)][::-1]
+    found, where = own_events(scan, person, frozenset(), reader)
+    c = THEIR_EVENTS.c
+    newest = sa.select(c.timestamp, c.seq).select_from(found).where(*where)
+    place = newest.order_by(c.timestamp.desc(), c.seq.desc()).limit(limit).subquery("place")
+    same = sa.and_(EVENTS.c.timestamp == place.c.timestamp, EVENTS.c.seq == place.c.seq)
+    own = sa.select(*ROW).select_from(EVENTS.join(place, same))
+    rows = own.where(EVENTS.c.workspace_id == scan.workspace_id).order_by(*NEWEST)
+    return [event(row) for row in reader.rows(rows)][::-1]
 
 
 def person_touches(scan: Scan, person: str, limit: int, reader: Reader) -> list[Touch]:
     """The person's latest touches in the span, oldest first."""
-    number = _number(scan.workspace_id, person, reader)
-    if number is None:
-        return []
-    keep_theirs(scan.workspace_id, sa.select(sa.literal(number, Number())), reader)
+    _keep(scan.workspace_id, person, reader)
     keep_near(scan.workspace_id, reader)
     touch = touches(scan, NEAR)
     columns = [touch.c[name] for name in ("at", *COLUMNS)]
-    own = sa.select(*columns).where(touch.c.person_no == number, *between(touch.c.at, scan.span))
+    own = sa.select(*columns).where(among_few(ASKED.name, touch.c.person_no), *between(touch.c.at, scan.span))
     latest = own.order_by(touch.c.at.desc(), touch.c.seq.desc()).limit(limit)
     return [shown_touch(row) for row in reader.rows(latest)][::-1]
 
 
 def profile(workspace_id: UUID, person: str, reader: Reader) -> Profile:
     """Ids and traits of a person over all time."""
-    own = own_events(_lasting(workspace_id), person, reader)
-    if own is None:
-        return Profile((), {}, {})
-    _, rows, where = own
-    c = EVENTS.c
+    used = frozenset({"anonymous_id", "external_ids", "event_data"})
+    found, where = own_events(_lasting(workspace_id), person, used, reader)
+    c = THEIR_EVENTS.c
 
     def said(column: Any, *of: Expression) -> list[Any]:
         """The latest different values of a column, oldest first."""
         last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
-        different = sa.select(column, last).select_from(rows.source).where(*where, column.is_not(None), *of)
+        different = sa.select(column, last).select_from(found).where(*where, column.is_not(None), *of)
         latest = different.group_by(column).order_by(sa.desc("last")).limit(MOST_OF_A_PERSON)
         return [loads(row[0]) for row in reader.rows(latest)][::-1]
 
-    anonymous = sa.select(c.anonymous_id).select_from(rows.source).where(*where, c.anonymous_id != "")
+    anonymous = sa.select(c.anonymous_id).select_from(found).where(*where, c.anonymous_id != "")
     anonymous = anonymous.distinct().order_by(c.anonymous_id).limit(MOST_OF_A_PERSON)
     external: dict[str, str] = {}
     for ids in said(c.external_ids):
@@ -166,10 +173,9 @@ def profile(workspace_id: UUID, person: str, reader: Reader) -> Profile:
 def said(scan: Scan) -> sa.Select[Any]:
     """The latest different things that the persons of a page said of themselves, oldest first; one row each."""
     shown = sa.table("shown", sa.column("person_no", sa.BigInteger))
-    rows = EventRows(scan, all_time())
-    rows.of_few(THEIRS)
+    rows = EventRows(scan, all_time(), THEIR_EVENTS)
     number = rows.person_no
-    c = EVENTS.c
+    c = THEIR_EVENTS.c
     last = sa.func.max(fn.Position(c.timestamp, c.seq)).label("last")
     different = (
         sa.select(shown.c.person_no, c.event_data, last)

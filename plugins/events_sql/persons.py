@@ -132,7 +132,7 @@ def _carriers(workspace: UUID) -> sa.Select[Any]:
     told = sa.select(events.c.external_ids, number.label("person_no")).select_from(source).distinct()
     c = each_id(told).c
     shared = sa.func.min(c.person_no) != sa.func.max(c.person_no)
-    found = sa.select(c.key, c.value, fn.DistinctList(c.person_no))
+    found = sa.select(c.key, c.value, fn.List(c.person_no))
     return found.group_by(c.key, c.value).having(shared)
 
 

@@ -18,14 +18,7 @@ from plugins.events_sql.kin import DEEDS
 from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
-from plugins.events_sql.stitching import (
-    among_few,
-    person_names,
-    person_no,
-    person_of,
-    persons_first_seen,
-    visits_of,
-)
+from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
 from service_core.plugin import CHARGE, REPEAT, TRACKED, TRACKED_SOURCES, Predicate, Relation, Scan, Span
 
@@ -39,13 +32,11 @@ class Rows:
     Attributes:
         at: the instant a row counts at.
         where: what every row meets.
-        few: name of the table of the question with the only visitors that are asked for (`kin`), if any.
         span: what its events lie in, unless what they tell counts at another instant than theirs.
     """
 
     at: Expression
     table: sa.FromClause
-    few: str | None = None
     span: Span | None = None
 
     def __init__(self, scan: Scan) -> None:
@@ -113,15 +104,11 @@ class Rows:
         )
         return _column(first, name)
 
-    def of_few(self, few: sa.TableClause) -> None:
-        """Look at some visitors only, and at nobody else's owners."""
-        self.few = few.name
-        self.where.append(among_few(visits_of(few.name), self.table.c.session_no))
-
     @cached_property
     def person_no(self) -> Expression:
-        """Number of the person a row belongs to, of whoever `of_few` has left."""
-        return person_no(self, self.table)
+        """Number of the person a row belongs to, looked up unless the table tells it (`kin`)."""
+        own = "person_no"
+        return self.table.c[own] if own in self.table.c else person_no(self, self.table)
 
     def is_new(self, visitor_no: Expression) -> Expression:
         """Whether the visitor's first event ever lies in the range."""
@@ -264,6 +251,11 @@ def needed(used: frozenset[str]) -> tuple[str, ...]:
     return tuple(c.name for c in EVENTS.columns if c.name in _NEEDED or c.name in asked)
 
 
+def used_by(scan: Scan) -> frozenset[str]:
+    """Columns of an event that the filters of a scan look at."""
+    return frozenset(part for p in scan.filters for part in p.column.split("|"))
+
+
 def conversions(scan: Scan, span: Span, used: frozenset[str], *, few: bool = False) -> sa.FromClause:
     """Events that convert, one per name and order within 7 days; repeats are sought that far back.
 
@@ -283,7 +275,7 @@ def with_repeats(span: Span) -> Span:
 
 
 def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
-    c = _looked_through(few).c
+    c, names = _looked_through(few).c, (*names, *_told_of(few))
     columns = [c[name] for name in names]
     repeat = not_a_repeat(c, standard_name(c.event_name))
     found = (
@@ -314,11 +306,16 @@ def _looked_through(few: bool) -> Any:
     return DEEDS if few else EVENTS
 
 
+def _told_of(few: bool) -> tuple[str, ...]:
+    """What is told of events there beside their own columns."""
+    return ("person_no",) if few else ()
+
+
 def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
-    c = _looked_through(few).c
+    c, names = _looked_through(few).c, (*needed(frozenset()), *_told_of(few))
     kind = charge_or_refund(c)
     moved = (
-        sa.select(*(c[name] for name in needed(frozenset())), kind.label("kind"))
+        sa.select(*(c[name] for name in names), kind.label("kind"))
         .where(c.workspace_id == WORKSPACE, c.revenue.is_not(None))
         .where(*_looked_at(c, order_refunds=order_refunds, whole=whole))
         .subquery()
@@ -337,7 +334,7 @@ def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
     booked = sa.func.coalesce(order_at, counted.c.timestamp) if order_refunds else counted.c.timestamp
     listed = sa.select(counted, booked.label("booked")).subquery()
     facts = sa.select(
-        *(listed.c[name] for name in needed(frozenset()) if name != "source"),
+        *(listed.c[name] for name in names if name != "source"),
         listed.c.kind,
         listed.c.booked,
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),

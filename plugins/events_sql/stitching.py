@@ -25,14 +25,20 @@ _BRIEF: Final = timedelta(days=45)
 """Of a span this short, only visitors who were there are looked up: to find them costs less than to hash all."""
 
 
-def _owners(which: str, few: str | None, spanned: bool = False) -> sa.Select[Any]:
-    """Owners of visitors ``for_good``, or ``for_a_time``: of all, of those in a span or in a table of the question."""
+_OWNER: Final = [c for c in OWNERS.columns if c.name != "workspace_id"]
+
+
+def _owners(which: str, spanned: bool = False) -> sa.Select[Any]:
+    """Owners of visitors ``for_good``, or ``for_a_time``: of all, or of those in a span."""
     lasting = _FOR_GOOD if which == "for_good" else sa.not_(_FOR_GOOD)
-    columns = [c for c in OWNERS.columns if c.name != "workspace_id"]
-    found = sa.select(*columns).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
-    if few is not None:
-        return found.where(among_few(few, OWNERS.c.visitor_no))
+    found = sa.select(*_OWNER).where(OWNERS.c.workspace_id == WORKSPACE, lasting)
     return found.where(fn.Skips(_was_there(OWNERS.c.visitor_no))) if spanned else found
+
+
+def _owners_of(few: str) -> sa.Select[Any]:
+    """All owners of the visitors in a table of the question."""
+    own = (OWNERS.c.workspace_id == WORKSPACE, among_few(few, OWNERS.c.visitor_no))
+    return sa.select(*_OWNER).where(*own)
 
 
 def _was_there(visitor_no: Expression) -> Expression:
@@ -44,17 +50,19 @@ def _was_there(visitor_no: Expression) -> Expression:
 
 
 def among_few(few: str, number: Expression) -> Expression:
-    """Whether a visitor or a session is in a table of the question, by the name of the table (`kin`)."""
+    """Whether a number is in a table of the question, by the name of the table (`kin`)."""
     return number.in_(sa.select(sa.table(few, sa.column("no", sa.BigInteger)).c.no))
 
 
-def visits_of(few: str) -> str:
-    """Name of the table with the sessions of a few visitors (`kin`).
+def on_visits_of(few: str, session_no: Expression) -> Expression:
+    """Whether a session is of a visitor in a table of the question.
 
     An engine finds their events by these faster than by visitor: numbers of sessions rise with time, so most
     of the events need no look.
     """
-    return f"visits_of_{few}"
+    c = SESSIONS.c
+    own = (c.workspace_id == WORKSPACE, among_few(few, c.visitor_no))
+    return session_no.in_(sa.select(c.session_no).where(*own))
 
 
 def _parts() -> sa.Select[Any]:
@@ -78,13 +86,13 @@ def held(table: Any, holder: Any) -> Expression:
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
     values = told(rows.scan, rows.span)
-    whose = rows.few, rows.span is not None
+    spanned = rows.span is not None
 
     def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
         return rows.join(name, lambda: source(build, *shape).under(name, **values), on)
 
-    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", *whose)
-    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", *whose)
+    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", spanned)
+    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", spanned)
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
     part = joined("part", lambda p: p.c.no == own, _parts)
     return sa.func.coalesce(part.c.person_no, own)
@@ -98,28 +106,28 @@ def person_of(table: Any, few: str | None = None, **given: UUID) -> tuple[sa.Fro
         few: name of the table with all its visitors, when they are few (`kin`).
         given: the workspace, unless this is a part of a source.
     """
-    holder = source(_owners, "for_a_time", few).under("holder", **given)
-    owner = source(_owners, "for_good", few).under("owner", **given)
+    found = source(_owners, "for_a_time") if few is None else source(_owners_of, few)
+    holder = found.under("holder", **given)
+    joined, owners = table.outerjoin(holder, held(table, holder)), [holder.c.strong_no]
+    if few is None:
+        owner = source(_owners, "for_good").under("owner", **given)
+        joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
+        owners.append(owner.c.strong_no)
+    own = sa.func.coalesce(table.c.strong_no, *owners, table.c.visitor_no)
     part = source(_parts).under("part", **given)
-    own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
-    joined = table.outerjoin(holder, held(table, holder))
-    joined = joined.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
     return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
 
 
-def persons_first_seen(scan: Scan, few: sa.TableClause | None = None) -> Derived:
-    """When every person was first seen, or those of a few visitors (`kin.THEIRS`)."""
-    shape = (scan.include_bots, few.name if few is not None else None)
-    return source(_first_seen, *shape).under("person_first", workspace=scan.workspace_id)
+def persons_first_seen(scan: Scan) -> Derived:
+    """When every person was first seen."""
+    return source(_first_seen, scan.include_bots).under("person_first", workspace=scan.workspace_id)
 
 
-def _first_seen(include_bots: bool, few: str | None) -> sa.Select[Any]:
-    joined, number = person_of(EVENTS, few)
+def _first_seen(include_bots: bool) -> sa.Select[Any]:
+    joined, number = person_of(EVENTS)
     first = sa.func.min(EVENTS.c.timestamp).label("first_at")
     found = sa.select(number.label("person_no"), first).select_from(joined).group_by(number)
     found = found.where(EVENTS.c.workspace_id == WORKSPACE)
-    if few is not None:
-        found = found.where(among_few(visits_of(few), EVENTS.c.session_no))
     return found if include_bots else found.where(sa.not_(EVENTS.c.is_bot))
 
 

@@ -4,8 +4,9 @@
 rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) and strong id
 (``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
 apart), ``candidates`` the events that may make a touch, ``weak_links`` the links of weak ids beside the
-visitor's own, ``told_touches`` the touches that clients told, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are
-part of another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
+visitor's own, ``kin`` which strong ids ever stood beside a visitor, ``told_touches`` the touches that clients
+told, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part of
+another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
 """
 
 from collections.abc import Mapping
@@ -155,6 +156,15 @@ WEAK_LINKS: Final = sa.Table(
     sa.Column("timestamp", sa.DateTime),
     sa.Column("seq", sa.BigInteger),
 )
+
+KIN: Final = sa.Table(
+    "kin",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("visitor_no", Number),
+    sa.Column("strong_no", Number),
+)
+"""Whether that links them or not: a bot, a revoked link and a visitor of the same name count too."""
 
 OWNERS: Final = sa.Table(
     "owners",

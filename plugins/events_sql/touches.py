@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.prepared import WORKSPACE, source
-from plugins.events_sql.stitching import among_few, person_of
+from plugins.events_sql.stitching import on_visits_of, person_of
 from plugins.events_sql.tables import CANDIDATES, TOUCH_COLUMNS
 from service_core.plugin import CAMPAIGN_COLUMNS, Scan
 
@@ -99,7 +99,7 @@ def _told(near: str | None, units: str | None) -> sa.Select[Any]:
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
     own = [c.workspace_id == WORKSPACE]
     if near is not None:
-        own.append(among_few(near, c.visitor_no))
+        own.append(on_visits_of(near, c.session_no))
     if units is not None:
         own.append(person_no.in_(_involved(sa.table(units, sa.column("person_no")))))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)

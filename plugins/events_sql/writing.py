@@ -70,6 +70,7 @@ def _follow(writer: Reader, *, telling: bool) -> None:
         writer.rows(step.ADD_TOLD)
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
+    writer.rows(step.ADD_KIN)
     writer.keep("relinked", step.KEEP_RELINKED)
     restitched = step.RESTITCHED if _relink(writer) else step.TELLING
     refresh_persons(writer, [workspace for (workspace,) in writer.rows(restitched)])

@@ -16,6 +16,7 @@ from plugins.events_sql.tables import (
     ENTRY_PREFIX,
     EVENTS,
     IDS,
+    KIN,
     OWNERS,
     PERSONS,
     REVOKED,
@@ -33,10 +34,11 @@ _KEYS: Final = {
     OWNERS: "workspace_id, visitor_no, since, since_seq",
     TOLD: "workspace_id, visitor_no, timestamp, seq, place",
     WEAK_LINKS: "workspace_id, visitor_no, timestamp, seq, event_id",
+    KIN: "workspace_id, visitor_no, strong_no",
     PERSONS: "workspace_id, no",
     REVOKED: "workspace_id, event_id",
 }
-DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, OWNERS, PERSONS)
+DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, OWNERS, PERSONS)
 """Tables that follow from events: each row has a version, and may be deleted."""
 
 VERSION: Final = {"version": "Int64", "is_deleted": "UInt8"}
@@ -147,7 +149,7 @@ def column(table: sa.Table, declared: sa.Column[Any]) -> str:
         return "Array(Nullable(String))"
     spelled, name = named(declared.type), declared.name.removeprefix(ENTRY_PREFIX)
     of_event = table in {EVENTS, CANDIDATES, TOLD} or declared.name != name
-    if (declared.name in {"strong_no", "campaign_at"} and table not in {OWNERS, WEAK_LINKS}) or (
+    if (declared.name in {"strong_no", "campaign_at"} and table not in {OWNERS, KIN, WEAK_LINKS}) or (
         of_event and name in _ABSENT
     ):
         spelled = f"Nullable({spelled})"

@@ -185,6 +185,7 @@ fn.spell(
         fn.Latest: _latest,
         fn.Earliest: "argMin({}, tuple({}, {}))",
         fn.InOrder: "arrayMap(x -> x.3, arraySort(x -> (x.1, x.2), groupArray(tuple({1}, {2}, {0}))))",
+        fn.List: "groupArray({})",
         fn.DistinctList: "groupUniqArray({})",
         fn.SortedList: "arraySort(groupUniqArray({}) FILTER (WHERE {}))",
         fn.Median: "quantileExactInclusive(0.5)({}) FILTER (WHERE {})",

@@ -25,6 +25,7 @@ from plugins.events_sql.tables import (
     CANDIDATES,
     EVENTS,
     IDS,
+    KIN,
     OWNERS,
     PERSONS,
     REVOKED,
@@ -85,10 +86,12 @@ def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
     _touch(writer, {_session(event) for event in events})
     span = _spanned(writer, workspace, events)
     writer.keep(_OWN.name, sa.select(EVENTS).where(*_touched(EVENTS, workspace, span)))
+    weak = caches.weak_links_of(_OWN, _NAMED)
     for table, found in (
         (SESSIONS, caches.sessions_of(_OWN)),
         (TOLD, caches.told_of(_OWN)),
-        (WEAK_LINKS, caches.weak_links_of(_OWN, _NAMED)),
+        (WEAK_LINKS, weak),
+        (KIN, caches.kin_of(_OWN, weak.subquery("weak"))),
     ):
         _replace(writer, version, table, found, [])
     stood = _touched(CANDIDATES, workspace, span)
@@ -124,6 +127,7 @@ def rebuild(writer: Reader) -> None:
             (CANDIDATES, caches.candidates_of(own)),
             (TOLD, caches.told_of(own)),
             (WEAK_LINKS, caches.weak_links_of(own)),
+            (KIN, caches.kin_of(own, weak)),
             (OWNERS, caches.owners_of(caches.links_of(own, weak).subquery("links_of"))),
         ):
             _replace(writer, version, table, rows, [table.c.workspace_id == workspace])

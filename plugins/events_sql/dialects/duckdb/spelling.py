@@ -69,6 +69,7 @@ fn.spell(
         fn.Latest: _latest,
         fn.Earliest: f"arg_min({{0}}, {_POSITION.format('{1}', '{2}')})",
         fn.InOrder: "list({} ORDER BY {}, {})",
+        fn.List: "list({})",
         fn.DistinctList: "list(DISTINCT {})",
         fn.SortedList: "coalesce(list_sort(list(DISTINCT {}) FILTER (WHERE {})), [])",
         fn.Median: "median({}) FILTER (WHERE {})",

@@ -21,7 +21,7 @@ _INDEXES: Final = {
     "events_by_id": "events (workspace_id, event_id)",
     "events_of_session": "events (session_no, timestamp, seq)",
     "events_of_visitor": "events (visitor_no, timestamp)",
-    "events_of_strong_id": "events (strong_no) WHERE strong_no IS NOT NULL",
+    "events_of_order": "events (order_id) WHERE order_id IS NOT NULL",
     "events_that_match": "events (workspace_id) WHERE external_ids IS NOT NULL"
     " OR event_name = '$web_attribution_matched'",
     "sessions_in_time": "sessions (workspace_id, first_at)",
@@ -34,6 +34,8 @@ _INDEXES: Final = {
     "told_of_workspace": "told_touches (workspace_id)",
     "weak_links_of_visitor": "weak_links (visitor_no)",
     "weak_links_of_event": "weak_links (workspace_id, event_id)",
+    "kin_of_visitor": "kin (visitor_no)",
+    "kin_by_strong_id": "kin (strong_no)",
     "owners_of_visitor": "owners (visitor_no)",
     "owners_by_strong_id": "owners (strong_no)",
     "persons_by_part": "persons (workspace_id, no)",

@@ -87,6 +87,7 @@ fn.spell(
         fn.Latest: _latest,
         fn.Earliest: "first_of({} ORDER BY {}, {})",
         fn.InOrder: "array_agg({} ORDER BY {}, {})",
+        fn.List: "array_agg({})",
         fn.DistinctList: "array_agg(DISTINCT {})",
         fn.SortedList: "coalesce(array_agg(DISTINCT {0} ORDER BY {0}) FILTER (WHERE {1}), '{{}}')",
         fn.Median: (
