@@ -30,7 +30,7 @@ from service_core.testing.generated import world
 from service_core.testing.postgres_server import PostgresServer, fresh_database
 from service_core.testing.story import Story, days
 
-CACHES = ("sessions", "candidates", "told_touches", "weak_links", "owners", "persons")
+CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "owners", "persons")
 SPAN = days("2025-01-01", "2026-12-31")
 
 
@@ -109,6 +109,14 @@ async def test_sorting_a_month_changes_no_answer(duckdb: SqlEvents) -> None:
     rows = await duckdb._engine.read(lambda reader: reader.text(places))
     months = [(at.year, at.month) for _, at in rows]
     assert all(a <= b for a, b, m, n in zip(rows, rows[1:], months, months[1:], strict=False) if m == n)
+
+
+async def test_upkeep_tells_the_planner_of_postgresql_what_every_table_holds(postgresql: SqlEvents) -> None:
+    await postgresql.append(world(Random(17)).story.events)
+    await postgresql.maintain()
+    told = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = current_schema()"
+    found = await postgresql._engine.read(lambda reader: reader.text(told))
+    assert {name for (name,) in found} >= {"events", "ids", "sessions", "candidates"}
 
 
 async def test_a_fatal_error_of_the_engine_costs_one_batch_a_try_and_no_restart(duckdb: SqlEvents) -> None:

@@ -35,6 +35,8 @@ _ONE_WRITER: Final = (
     "SELECT pg_advisory_xact_lock(hashtextextended('touchpoint events ' || current_schema(), 0))"
 )
 _CANCEL_SECONDS: Final = 1.0
+_FEW: Final = 1000
+"""Rows of a table kept for a question with a budget that the planner is told of: it takes them for thousands."""
 _ALIVE: Final[Mapping[str, Any]] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """A machine that is gone is noticed within a minute, also by a write or a file that takes all its time."""
 
@@ -85,6 +87,8 @@ class PostgresSession:
         """Keep an answer as a temporary table of the transaction."""
         self.rows(f"DROP TABLE IF EXISTS {name}", ())
         self.rows(f"CREATE TEMP TABLE {name} ON COMMIT DROP AS {text}", values)
+        if self._milliseconds and self._cursor.rowcount <= _FEW:
+            self.rows(f"ANALYZE {name}", ())
 
     def hold(self) -> None:
         """See one state until the session is closed."""
@@ -262,6 +266,7 @@ class Postgres:
     def maintain(self, writer: Reader) -> None:
         """Tell the planner what the tables hold; the server sweeps by itself."""
         writer.text(f"ANALYZE {', '.join(META.tables)}")
+        writer.text("COMMIT")  # else what it found is rolled back, and the server takes it for told
 
     def close(self) -> None:
         """Close every idle connection; nothing runs any more."""
