@@ -29,6 +29,7 @@ from uuid import uuid4
 import pytest
 
 READY_WITHIN_SECONDS: Final = 60.0
+ENDS_WITHIN_SECONDS: Final = 60.0
 OWNER: Final = "touchpoint"
 HOST_RULES: Final = f"host all {OWNER} 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 """The owner gives no password; a role that a test creates has to."""
@@ -86,7 +87,11 @@ class PostgresServer:
         self._wait()
 
     def stop(self) -> None:
-        """End it as an operator would who waits for nobody."""
+        """End it as an operator would who waits for nobody.
+
+        Raises:
+            subprocess.TimeoutExpired: it had not ended in 60 seconds, and was killed.
+        """
         self._signal(signal.SIGCONT)
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
@@ -137,8 +142,11 @@ class PostgresServer:
 
     def _wait(self) -> None:
         if self._process is not None:
-            self._process.wait()
-            self._process = None
+            try:
+                self._process.wait(ENDS_WITHIN_SECONDS)
+            finally:
+                self._process.kill()  # nothing for one that has ended
+                self._process = None
 
 
 def find_binaries() -> Path | None:

@@ -21,6 +21,7 @@ from typing import Final
 import pytest
 
 READY_WITHIN_SECONDS: Final = 60.0
+ENDS_WITHIN_SECONDS: Final = 60.0
 DURABLE: Final = {"appendonly": "yes", "appendfsync": "always", "save": ""}
 """What an acknowledged event needs: every answer comes after its fsync."""
 
@@ -76,7 +77,11 @@ class RedisServer:
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it as an operator would."""
+        """End it as an operator would.
+
+        Raises:
+            subprocess.TimeoutExpired: it had not ended in 60 seconds, and was killed.
+        """
         self._end(signal.SIGTERM)
 
     def hang(self) -> None:
@@ -95,8 +100,11 @@ class RedisServer:
         if self._process is not None:
             self._process.send_signal(number)
             self._process.send_signal(signal.SIGCONT)
-            self._process.wait()
-            self._process = None
+            try:
+                self._process.wait(ENDS_WITHIN_SECONDS)
+            finally:
+                self._process.kill()  # nothing for one that has ended
+                self._process = None
 
 
 def find_binary() -> str | None:
@@ -133,9 +141,11 @@ def _serving(folder: Path) -> Iterator[RedisServer]:
         )
     folder.mkdir()
     server = RedisServer(binary, folder)
-    server.start()
-    yield server
-    server.kill()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
 
 
 def _free_port() -> int:
