@@ -251,8 +251,13 @@ class Engine:
                 if step is None:
                     return
                 yield step
+        except BaseException:
+            await asyncio.to_thread(
+                reader.stop
+            )  # an engine that answers nobody must not be asked to roll back
+            raise
         finally:
-            reader.close()
+            await asyncio.to_thread(reader.close)
 
     async def write(self, work: Callable[[Reader], T]) -> T:
         """Run work in the writer thread; it is finished even when the caller goes away.

@@ -1,0 +1,28 @@
+"""What is read for files: leaving it in the middle keeps nobody waiting, whatever the server does."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+from service_core.extension.registry import load
+from service_core.insight.ports import ConversionSet, Scan
+from service_core.testing.generated import world
+from service_core.testing.postgres_server import PostgresServer
+from service_core.testing.story import days
+
+
+async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_server: PostgresServer) -> None:
+    store = load().open("events", f"{postgres_server.url}?connect_seconds=1", folder=Path())
+    await store.start()
+    story = world(Random(31)).story
+    await store.append(story.events)
+    span = days("2025-01-01", "2026-12-31")
+    reading = store.event_batches(
+        Scan(story.workspace_id, span, "USD", "UTC", ConversionSet(frozenset())), 1_000
+    )
+    assert len(await anext(reading))
+    postgres_server.hang()
+    async with asyncio.timeout(20):
+        await reading.aclose()
+    postgres_server.go_on()
+    await store.aclose()
