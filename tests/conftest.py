@@ -1,6 +1,9 @@
 """Servers and databases that any test may ask for, each started only when one does; and how examples are generated."""
 
-from hypothesis import HealthCheck, settings
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
 
 pytest_plugins = [
     "service_core.testing.redis_server",
@@ -9,12 +12,24 @@ pytest_plugins = [
     "tests.bucket",
 ]
 
+os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.processes`
+
 settings.register_profile(
     "house",
     # The same examples each time, however busy the machine: a change passes or it does not.
     derandomize=True,
     deadline=None,
+    # To explain a failure each line is traced and hundreds of examples are tried: for hours, where one takes seconds.
+    phases=set(Phase) - {Phase.explain},
     # An example that writes keeps to records of its own.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """To hypothesis the end of a test's time is an example that fails, and it tries the next: so that ends its process."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker(pytest.mark.timeout(method="thread"))

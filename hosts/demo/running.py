@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hosts.children import STOP_WITHIN_SECONDS
 from service_core.kernel.errors import StartupError
 
 
@@ -56,3 +57,7 @@ def running_service(config: Path, api: str, ingest: str) -> Iterator[Running]:
             yield Running(said["api"], said["ingest"])
         finally:
             process.terminate()
+            try:
+                process.wait(STOP_WITHIN_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -14,6 +14,7 @@ import pytest
 
 from hosts.demo.running import Running
 from tests.e2e.conftest import LOG, Deployment, touchpoint, until
+from tests.processes import child, said
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -136,16 +137,15 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
         sent = [alive.track(event="page_view", anonymous_id=f"a{n}", event_id=f"e{n}") for n in range(50)]
         process.kill()
     assert all(answer["success"] for _, answer in sent)
-    with started(alive) as process:
+    with started(alive):
         until(lambda: alive.get("/v1/overview", **RECENT)[1]["pageviews_total"] == len(sent))
         assert alive.track(event="page_view", anonymous_id="a1", event_id="e1")[1]["success"] is False
-        process.terminate()
 
 
 @contextmanager
 def started(deployment):
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config)]
     command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        deployment.running = Running(*(process.stdout.readline().split()[1] for _ in range(2)))
+    with child(command, stdout=subprocess.PIPE) as process:
+        deployment.running = Running(**said(process, 2))
         yield process

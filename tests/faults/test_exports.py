@@ -23,6 +23,7 @@ from service_core.delivery.exports.model import LEASE, MOST_ACTIVE
 from service_core.kernel.clock import system_clock
 from service_core.testing.story import Story
 from tests.faults.conftest import FULL
+from tests.processes import child, said
 
 EVENTS = 30_000 if FULL else 15_000
 FINAL = {"completed", "failed"}
@@ -57,20 +58,12 @@ class Shop:
             str(self.folder / "touchpoint.toml"),
         ]
         addresses = ["--api", self.api.removeprefix("http://") or "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
-        with (self.folder / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                command + addresses, stdout=subprocess.PIPE, stderr=log, text=True
-            )
-        try:
-            said = dict(
-                line.split() for line in (self.process.stdout.readline(), self.process.stdout.readline())
-            )
-            self.api = said["api"]
+        with (
+            (self.folder / "serve.log").open("ab") as log,
+            child(command + addresses, stdout=subprocess.PIPE, stderr=log) as self.process,
+        ):
+            self.api = said(self.process, 2)["api"]
             yield
-        finally:
-            self.process.terminate()
-            self.process.wait()
-            self.process.stdout.close()
 
     def ask(self, method, target, body=None):
         url = target if target.startswith("http") else f"{self.api}/v1{target}"

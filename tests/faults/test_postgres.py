@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
@@ -19,6 +19,7 @@ from service_core.insight.ports import ConversionSet, EventPage, Scan
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
 from service_core.testing.client import Books, Connection, keep_sending
+from tests.processes import ended, heard, started
 
 SETTINGS = """
 [storage]
@@ -37,19 +38,19 @@ class Service:
         self.config, self.founded = config, founded
         self.api = self.ingest = "127.0.0.1:0"
         self.books, self.statuses = Books(), set()
-        self.process = None
+        self.process, self.processes = None, AsyncExitStack()
 
     async def start(self):
-        command = ["-m", "hosts.cli", "serve", "--config", str(self.config)]
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, "--api", self.api, "--ingest", self.ingest, stdout=subprocess.PIPE
+        command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(self.config)]
+        self.process = await self.processes.enter_async_context(
+            started(*command, "--api", self.api, "--ingest", self.ingest)
         )
-        said = dict([(await self.process.stdout.readline()).decode().split() for _ in range(2)])
+        said = await heard(self.process, 2)
         self.api, self.ingest = (said[name].removeprefix("http://") for name in ("api", "ingest"))
 
-    async def end(self, how):
-        how(self.process)
-        return await self.process.wait()
+    async def kill(self):
+        self.process.kill()
+        await self.process.wait()
 
     async def read(self, path):
         """Status and answer of a read; the status is noted."""
@@ -104,10 +105,9 @@ async def service(tmp_path, postgres_server):
     async with running([ports.workspace]):
         founded = await found_workspace(ports.workspace, datetime.now(UTC), name="Shop")
     made = Service(config, founded)
-    await made.start()
-    yield made
-    if made.process.returncode is None:
-        await made.end(subprocess.Popen.kill)
+    async with made.processes:
+        await made.start()
+        yield made
 
 
 @pytest.mark.faults
@@ -131,7 +131,7 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
         postgres_server.start()
         await service.until_read("/overview", lambda status, _: status == 200)
         await service.progress()
-        await service.end(lambda process: process.kill())
+        await service.kill()
         await service.start()
     await service.progress()
     stop.set()
@@ -141,6 +141,6 @@ async def test_killing_service_and_database_loses_nothing_doubles_nothing_and_in
     told = await service.until_read("/ledger", lambda _, body: body["totals"]["in_flight"] == 0)
     assert told["balanced"]
     assert told["totals"]["stored"] == len(service.books.acknowledged)
-    assert await service.end(lambda process: process.terminate()) == 0
+    assert await ended(service.process) == 0
     assert service.statuses == {200, 503}
     assert service.books.check(await service.stored()) == (frozenset(), frozenset(), frozenset())

@@ -9,6 +9,8 @@ import pytest
 from hosts.children import Child
 from hosts.serving import run
 
+pytestmark = pytest.mark.timeout(60, method="thread")  # its loop hears no alarm
+
 DEAF = """
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

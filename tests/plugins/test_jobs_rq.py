@@ -23,6 +23,7 @@ from service_core.delivery.exports.ports import QueueDown
 from service_core.extension.registry import load
 from service_core.gateway.exchange import Request
 from service_core.kernel.errors import StartupError
+from tests.processes import child
 
 QUEUE = "rq:queue:touchpoint-exports"
 
@@ -124,13 +125,11 @@ class Deployment:
     @contextmanager
     def worker(self):
         command = [sys.executable, "-m", "hosts.cli", "worker", "--config", str(self.config)]
-        with (self.config.parent / "worker.log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
+        with (
+            (self.config.parent / "worker.log").open("ab") as log,
+            child(command, stdout=log, stderr=log) as process,
+        ):
             yield process
-        finally:
-            process.terminate()
-            process.wait()
 
 
 @pytest.fixture

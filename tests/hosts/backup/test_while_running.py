@@ -19,6 +19,7 @@ from service_core.intake.model import Arrival, Channel
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
 from service_core.testing.client import Books, Connection, keep_sending
+from tests.processes import ended, heard, started
 
 SENDERS = 4
 STORED_AT_LEAST = 60
@@ -64,29 +65,26 @@ async def stored(config, workspace):
 async def test_a_backup_of_a_running_service_restores_what_was_acknowledged_once(shop, tmp_path):
     config, founded = shop
     books, stop, numbers = Books(), asyncio.Event(), count()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "hosts.cli", "serve", "--config", str(config),
-        "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0", stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    lines = [(await process.stdout.readline()).decode().split() for _ in range(2)]
-    ingest = dict(lines)["ingest"].removeprefix("http://")
-    senders = [
-        asyncio.create_task(
-            keep_sending(
-                books, Connection(ingest), founded.write_key.secret, lambda: f"e{next(numbers)}", stop
+    key, command = (
+        founded.write_key.secret,
+        [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config)],
+    )
+    async with started(*command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0") as process:
+        ingest = (await heard(process, 2))["ingest"].removeprefix("http://")
+        senders = [
+            asyncio.create_task(
+                keep_sending(books, Connection(ingest), key, lambda: f"e{next(numbers)}", stop)
             )
-        )
-        for _ in range(SENDERS)
-    ]
-    await until(lambda: len(books.acknowledged) > STORED_AT_LEAST)
-    before = set(books.acknowledged)
-    manifest = await asyncio.to_thread(back_up, config, tmp_path / "backup.tar.gz")
-    seen = len(books.acknowledged)
-    await until(lambda: len(books.acknowledged) > seen + STORED_AT_LEAST)
-    stop.set()
-    await asyncio.gather(*senders)
-    process.terminate()
-    assert await process.wait() == 0
+            for _ in range(SENDERS)
+        ]
+        await until(lambda: len(books.acknowledged) > STORED_AT_LEAST)
+        before = set(books.acknowledged)
+        manifest = await asyncio.to_thread(back_up, config, tmp_path / "backup.tar.gz")
+        seen = len(books.acknowledged)
+        await until(lambda: len(books.acknowledged) > seen + STORED_AT_LEAST)
+        stop.set()
+        await asyncio.gather(*senders)
+        assert await ended(process) == 0
     assert books.unexpected == []
     assert manifest.elsewhere == ()
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.processes import child, end, said
+
 CLIENT = "203.0.113.77"
 
 
@@ -50,15 +52,13 @@ def service(tmp_path_factory):
     settings.write_text(text.replace('# root_url = ""', 'root_url = "https://t.example"'))
     with (
         (folder / "log").open("w") as log,
-        subprocess.Popen(
+        child(
             [*cli, "serve", "--config", str(settings), "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"],
-            stdout=subprocess.PIPE, stderr=log, text=True,
+            stdout=subprocess.PIPE, stderr=log,
         ) as process,
     ):  # fmt: skip
-        said = dict(process.stdout.readline().split() for _ in range(3))
-        yield {**told, **said, "log": folder / "log"}
-        process.terminate()
-        assert process.wait(timeout=30) == 0
+        yield {**told, **said(process, 3), "log": folder / "log"}
+        assert end(process) == 0
 
 
 def metrics(service):

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from service_core.insight.ports import ConversionSet, EventPage, Scan
 from service_core.kernel.clock import system_clock
 from service_core.kernel.ranges import Span
 from service_core.testing.client import Books, Connection, keep_sending
+from tests.processes import ended, heard, started
 
 SETTINGS = """
 [storage]
@@ -91,10 +91,15 @@ async def stored(config, workspace):
 async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop):
     config, founded, reader = shop
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
-    process = await asyncio.create_subprocess_exec(
-        *command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0", stdout=subprocess.PIPE
-    )
-    said = dict([(await process.stdout.readline()).decode().split() for _ in range(3)])
+    async with started(*command, "--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0") as process:
+        books = await survived(process, founded, reader)
+        assert await ended(process) == 0
+    assert books.check(await stored(config, founded.workspace)) == (frozenset(), frozenset(), frozenset())
+
+
+async def survived(process, founded, reader):
+    """The books of clients that sent while processes were killed, once all is stored and ready."""
+    said = await heard(process, 3)
     lines = children_of(process)
     roles = sorted(line.split("-m ")[1].split(" --config")[0] for line in lines.values())
     assert roles == [
@@ -141,9 +146,7 @@ async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop
         return told if len(told["roles"]) == 4 else None
 
     assert (await until(ready))["status"] == "ok"
-    process.terminate()
-    assert await process.wait() == 0
-    assert books.check(await stored(config, founded.workspace)) == (frozenset(), frozenset(), frozenset())
+    return books
 
 
 async def _true(value):
