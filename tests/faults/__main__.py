@@ -20,7 +20,8 @@ def main() -> int:
         test for test in named if test.startswith("tests/") and not test.startswith("tests/faults/")
     )
     places = ["tests/faults", *KITS, *elsewhere]
-    options = ["-q", "--rootdir", str(ROOT), "-o", "console_output_style=classic", "--timeout", "900"]
+    options = ["-q", "--rootdir", str(ROOT), "-o", "console_output_style=classic"]
+    options += ["--timeout", "900", "-o", "faulthandler_timeout=1000"]
     return pytest.main([*options, *places, *sys.argv[1:]], plugins=[Progress()])
 
 
