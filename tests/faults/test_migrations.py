@@ -21,6 +21,7 @@ from service_core.extension.registry import load
 from service_core.kernel.ids import digest
 from service_core.testing.intake import NOON
 from tests.faults.conftest import FULL
+from tests.processes import ENDS_WITHIN_SECONDS
 
 *RELEASED, NEWEST = sorted(script.name[:4] for script in (SCRIPTS / "versions").glob("[0-9]*.py"))
 NURSERY = multiprocessing.get_context("forkserver")
@@ -129,8 +130,11 @@ def upgraded_until(last, url, folder):
     """The exit code of such a process."""
     process = NURSERY.Process(target=upgrading, args=(last, url, folder))
     process.start()
-    process.join()
-    return process.exitcode
+    process.join(ENDS_WITHIN_SECONDS)
+    ended = process.exitcode
+    process.kill()  # nothing for one that has ended
+    assert ended is not None, "an upgrade hangs"
+    return ended
 
 
 @pytest.mark.faults

@@ -3,11 +3,12 @@
 import asyncio
 import re
 import shutil
-import signal
+from contextlib import asynccontextmanager
 
 import pytest
 
 from service_core.testing.client import Connection
+from tests.processes import started
 
 EVENTS = 12
 WATCHED = "trace=pwrite64,fsync,fdatasync,write,writev,sendto,sendmsg"
@@ -29,29 +30,26 @@ def strace():
     return shutil.which("strace") or pytest.skip("strace is not installed")
 
 
-async def attached(strace, pid, file):
-    tracer = await asyncio.create_subprocess_exec(
-        strace, "-f", "-y", "-e", WATCHED, "-o", str(file), "-p", str(pid), stderr=asyncio.subprocess.PIPE
-    )
-    said = await tracer.stderr.readline()
-    if b"attached" not in said:
-        await tracer.wait()
-        pytest.skip(f"this account may not trace: {said.decode()}")
-    return tracer
+@asynccontextmanager
+async def traced(strace, pid, file):
+    """The calls of a process inside the block are in the file after it."""
+    command = [strace, "-f", "-y", "-e", WATCHED, "-o", str(file), "-p", str(pid)]
+    async with started(*command, stderr=asyncio.subprocess.PIPE) as tracer:
+        said = await tracer.stderr.readline()
+        if b"attached" not in said:
+            pytest.skip(f"this account may not trace: {said.decode()}")
+        yield
 
 
 @pytest.mark.faults
 async def test_every_event_is_on_disk_before_it_is_acknowledged(deployment, strace, tmp_path):
     trace = tmp_path / "calls"
-    async with deployment.ingest() as child:
-        tracer = await attached(strace, child.process.pid, trace)
+    async with deployment.ingest() as child, traced(strace, child.process.pid, trace):
         connection = Connection(child.address)
         for number in range(EVENTS):
             body = b'{"event":"purchase","user_id":"u","event_id":"e%d"}' % number
             reply = await connection.post("/track", body, {"X-API-Key": deployment.keys[0]})
             assert reply.status == 200
         connection.close()
-        tracer.send_signal(signal.SIGINT)
-        await tracer.wait()
     told = "".join(kind(line)[:1] for line in trace.read_text().splitlines())
     assert re.fullmatch(rf"s*(w+s+a){{{EVENTS}}}[ws]*", told), told
