@@ -132,6 +132,7 @@ class Reader:
         self._statements = statements
         self._budget = budget
         self._held: Session | None = None
+        self._leaving: Session | None = None
         self._stopped = False
         self._lock = Lock()
 
@@ -179,15 +180,16 @@ class Reader:
         """Refuse what would come next, and let go of an engine that answers nobody."""
         with self._lock:
             self._stopped = True
-            if self._held is not None:
-                self._held.abandon()
+            for session in filter(None, (self._held, self._leaving)):
+                session.abandon()
 
     def close(self) -> None:
         """Give the session back."""
         with self._lock:
-            held, self._held = self._held, None
-        if held is not None:
-            held.close()
+            self._leaving, self._held = self._held, None
+        if self._leaving is not None:
+            self._leaving.close()  # which may ask the engine once more
+            self._leaving = None
 
 
 class Engine:

@@ -1,9 +1,12 @@
-"""What is read for files: leaving it in the middle keeps nobody waiting, whatever the server does."""
+"""Whoever leaves a question, or gives its session back, waits for no server that answers nobody."""
 
 import asyncio
 from pathlib import Path
 from random import Random
+from threading import Event, Thread
+from unittest.mock import Mock
 
+from plugins.events_sql.engine import Reader
 from service_core.extension.registry import load
 from service_core.insight.ports import ConversionSet, Scan
 from service_core.testing.generated import world
@@ -26,3 +29,17 @@ async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_serve
         await reading.aclose()
     postgres_server.go_on()
     await store.aclose()
+
+
+def test_who_gives_a_session_back_is_let_go_too() -> None:
+    asked, cut = Event(), Event()
+    session = Mock(close=lambda: asked.set() or cut.wait(30), abandon=cut.set)
+    reader = Reader(Mock(session=lambda _: session), Mock())
+    assert reader.session is session
+    closing = Thread(target=reader.close)
+    closing.start()
+    assert asked.wait(30)
+    reader.abandon()
+    assert cut.is_set()
+    closing.join(30)
+    assert not closing.is_alive()
