@@ -200,17 +200,14 @@ def _same_session(table: Any) -> sa.ColumnElement[bool]:
     return sa.and_(SESSIONS.c.session_no == table.c.session_no, SESSIONS.c.is_bot == table.c.is_bot)
 
 
-NUMBERED: Final = (
-    sa.select(
-        *(BATCH.c[f.name] for f in COLUMNS),
-        _NUMBERS.c.visitor_no,
-        _NUMBERS.c.strong_no,
-        _NUMBERS.c.session_no,
-    )
-    .join_from(BATCH, _NUMBERS, _NUMBERS.c.row_no == BATCH.c.row_no)
-    .subquery("numbered")
-)
-"""The new rows of the batch, with their numbers."""
+def _numbered() -> sa.Select[Any]:
+    own = (BATCH.c[f.name] for f in COLUMNS)
+    numbers = (_NUMBERS.c[name] for name in ("visitor_no", "strong_no", "session_no"))
+    return sa.select(*own, *numbers).join_from(BATCH, _NUMBERS, _NUMBERS.c.row_no == BATCH.c.row_no)
+
+
+NUMBERED: Final = sa.table("numbered", *(sa.column(c.name, c.type) for c in EVENTS.columns))
+"""The new rows of the batch, with their numbers: a table, as a planner misjudges a join to what is told of groups."""
 
 KEEP_FRESH: Final = sa.select(*(BATCH.c[name] for name in _KEPT_OF_FRESH))
 COUNT_FRESH: Final = sa.select(sa.func.count()).select_from(FRESH)
@@ -218,6 +215,7 @@ KEEP_IDS: Final = _ids()
 ADD_IDS: Final = into(IDS, sa.select(_IDS.c.workspace_id, _IDS.c.id, _IDS.c.no).where(_IDS.c.is_new))
 KEEP_VISITS: Final = _visits()
 KEEP_NUMBERS: Final = _numbers()
+KEEP_NUMBERED: Final = _numbered()
 ADD_EVENTS: Final = into(EVENTS, sa.select(*(NUMBERED.c[c.name] for c in EVENTS.columns)))
 KEEP_PARTS: Final = caches.sessions_of(NUMBERED)
 KEEP_BEFORE: Final = _before()

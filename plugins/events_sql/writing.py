@@ -55,6 +55,7 @@ def _store(writer: Reader) -> None:
     writer.rows(step.ADD_IDS)
     writer.keep("visits", step.KEEP_VISITS)
     writer.keep("numbers", step.KEEP_NUMBERS)
+    writer.keep("numbered", step.KEEP_NUMBERED)
     writer.rows(step.ADD_EVENTS)
 
 
