@@ -46,12 +46,13 @@ class Factory(Deployment):
 
     async def begun(self):
         """An export whose file has been begun and has not ended; one that was faster than this look is left alone."""
-        while True:
-            export_id = await self.order()
-            while (await self.state(export_id)).status in ACTIVE:
-                if list(self.folder.glob(f"{export_id}-*.part")):
-                    return export_id
-                await asyncio.sleep(0.002)
+        async with asyncio.timeout(PROMISED_SECONDS):
+            while True:
+                export_id = await self.order()
+                while (await self.state(export_id)).status in ACTIVE:
+                    if list(self.folder.glob(f"{export_id}-*.part")):
+                        return export_id
+                    await asyncio.sleep(0.002)
 
     @property
     def folder(self):
