@@ -13,6 +13,8 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 PAUSE_SECONDS: Final = 0.02
+ANSWERED_WITHIN_SECONDS: Final = 200.0
+"""No service of a test is away for so long: a client gives up, so its test ends."""
 _FAULTS: Final = (OSError, EOFError, TimeoutError)
 _TRY_AGAIN: Final = (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -114,6 +116,9 @@ async def keep_sending(
         key: write key.
         ids: gives the next event id.
         stop: ends the sending; the event in hand is finished first.
+
+    Raises:
+        TimeoutError: nobody answered for 200 seconds.
     """
     try:
         while not stop.is_set():
@@ -130,14 +135,15 @@ async def keep_sending(
 
 async def _until_answered(books: Books, connection: Connection, key: str, event_id: str) -> Reply:
     body = json.dumps({"event": "purchase", "user_id": "u", "event_id": event_id}).encode()
-    while True:
-        try:
-            reply = await connection.post("/track", body, {"X-API-Key": key})
-        except _FAULTS:
-            books.retried.add(event_id)  # unknown: the next attempt finds out
-        else:
-            if reply.status not in _TRY_AGAIN:
-                return reply
-            if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-                books.retried.add(event_id)
-        await asyncio.sleep(PAUSE_SECONDS)
+    async with asyncio.timeout(ANSWERED_WITHIN_SECONDS):
+        while True:
+            try:
+                reply = await connection.post("/track", body, {"X-API-Key": key})
+            except _FAULTS:
+                books.retried.add(event_id)  # unknown: the next attempt finds out
+            else:
+                if reply.status not in _TRY_AGAIN:
+                    return reply
+                if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+                    books.retried.add(event_id)
+            await asyncio.sleep(PAUSE_SECONDS)
