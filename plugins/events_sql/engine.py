@@ -254,9 +254,8 @@ class Engine:
                     return
                 yield step
         except BaseException:
-            await asyncio.to_thread(
-                reader.stop
-            )  # an engine that answers nobody must not be asked to roll back
+            # An engine that answers nobody must not be asked to roll back.
+            await asyncio.to_thread(reader.stop)
             raise
         finally:
             await asyncio.to_thread(reader.close)
