@@ -31,7 +31,7 @@ from plugins.events_sql.dialects.clickhouse import layout, writing
 from plugins.events_sql.dialects.clickhouse.backend import ClickHouse
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import ClickHouseSettings
-from plugins.events_sql.tables import CANDIDATES, EVENTS, OWNERS, SESSIONS, TOLD, WEAK_LINKS
+from plugins.events_sql.tables import CANDIDATES, EVENTS, KIN, OWNERS, SESSIONS, TOLD, WEAK_LINKS
 from service_core.plugin import (
     Aggregate,
     Buckets,
@@ -133,6 +133,7 @@ def write(writer: Reader, first: int, last: int, whole: int) -> None:
     for w in range(1, 11):
         own, weak = writing._of(EVENTS, UUID(int=w)), writing._of(WEAK_LINKS, UUID(int=w))
         links = caches.links_of(own, weak).subquery("links_of")
+        writing._replace(writer, writing._version(writer), KIN, caches.kin_of(own, weak), [])
         writing._replace(writer, writing._version(writer), OWNERS, caches.owners_of(links), [])
 
 
