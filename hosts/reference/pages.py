@@ -135,7 +135,7 @@ def _events() -> str:
 
 def _hidden() -> str:
     columns = COLUMNS[len(WIRE_COLUMNS) :]
-    rows = ((code(f.name), f.metadata["about"]) for f in columns)
+    rows = ((code(f.name), f.about) for f in columns)
     told = "For the questions; no answer shows it."
     return section("What is kept beside them", told, table(("column", "meaning"), rows))
 

@@ -45,7 +45,7 @@ def event_row(event: Event) -> dict[str, Any]:
 @cache
 def _model() -> type[BaseModel]:
     columns: dict[str, Any] = {
-        f.name: (_MONEY if f.name == "revenue" else f.type, Field(description=f.metadata["about"]))
+        f.name: (_MONEY if f.name == "revenue" else f.type, Field(description=f.about))
         for f in COLUMNS[: len(WIRE_COLUMNS)]
     }
     return create_model(

@@ -5,10 +5,10 @@ columns from its fields, `/events` and the export derive theirs from `WIRE_COLUM
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 from uuid import UUID
 
 
@@ -65,188 +65,132 @@ class Queued:
     arrival: Arrival
 
 
-def _about(text: str) -> Mapping[str, str]:
-    """What a column holds, for whoever reads rows: it stands in the descriptions of the API."""
-    return {"about": text}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One event row. Times are aware UTC, money is in minor units of ``currency``.
 
     The fields up to ``event_data`` are those of the wire, in its order; those after it are kept for
-    the questions and never shown.
+    the questions and never shown. What stands beside a type is told to whoever reads rows.
     """
 
-    event_id: str = field(
-        metadata=_about("Sent by the client, or generated; a repeat within 7 days is a duplicate.")
-    )
-    event_name: str = field(metadata=_about("Name as sent."))
-    timestamp: datetime = field(
-        metadata=_about("When it happened: as sent, within reason, or else `received_at`.")
-    )
-    received_at: datetime = field(metadata=_about("When it was received."))
-    time_adjusted: str = field(
-        default="none",
-        metadata=_about(
-            "What was done to the time sent: `none`, `clamped` (it lay ahead) or `replaced` "
-            "(unreadable, or before 2020)."
-        ),
-    )
-    visitor_id: str = field(
-        metadata=_about(
-            "The device: the first sent of `anonymous_id`, `visitor_id`, `distinct_id` and `user_id`."
-        )
-    )
-    anonymous_id: str | None = field(default=None, metadata=_about("As sent."))
-    distinct_id: str | None = field(default=None, metadata=_about("As sent."))
-    user_id: str | None = field(default=None, metadata=_about("As sent."))
-    session_id: str = field(metadata=_about("As sent, or generated for each visitor and UTC hour."))
-    session_origin: str = field(
-        default="client", metadata=_about("Who made `session_id`: `client` or `generated`.")
-    )
-    external_ids: Mapping[str, str] | None = field(
-        default=None, metadata=_about("Ids of other systems, by namespace.")
-    )
-    source: str = field(
-        default="api",
-        metadata=_about(
-            "Transport: `browser`, `mobile_app`, `api`, `web`, or the provider whose webhook it was."
-        ),
-    )
-    sdk_name: str = field(default="http", metadata=_about("Library that sent it."))
-    sdk_version: str = field(default="0", metadata=_about("Version of that library."))
-    attribution_source: str | None = field(
-        default=None,
-        metadata=_about("Where the visit came from: the event's own origin, or that of its session."),
-    )
-    attribution_medium: str | None = field(default=None, metadata=_about("Medium of that origin."))
-    channel: str | None = field(default=None, metadata=_about("Channel of that origin."))
-    attribution_carried: bool = field(
-        default=False,
-        metadata=_about(
-            "Whether the campaign values repeat the session's earlier ones, and so are no visit of their own."
-        ),
-    )
-    utm_source: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
-    utm_medium: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
-    utm_campaign: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
-    utm_term: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
-    utm_content: str | None = field(default=None, metadata=_about("As sent, or of the trackable link."))
-    utm_id: str | None = field(default=None, metadata=_about("As sent."))
-    click_id: str | None = field(
-        default=None, metadata=_about("Click id that counts, when several were sent.")
-    )
-    click_id_type: str | None = field(default=None, metadata=_about("Type of `click_id`, such as `gclid`."))
-    gclid: str | None = field(default=None, metadata=_about("Google click id."))
-    gbraid: str | None = field(
-        default=None, metadata=_about("Google click id of a click on iOS that leads to an app.")
-    )
-    wbraid: str | None = field(
-        default=None, metadata=_about("Google click id of a click on iOS that leads to the web.")
-    )
-    fbclid: str | None = field(default=None, metadata=_about("Meta click id."))
-    ttclid: str | None = field(default=None, metadata=_about("TikTok click id."))
-    oppref: str | None = field(default=None, metadata=_about("OpenAI click id."))
-    msclkid: str | None = field(default=None, metadata=_about("Microsoft click id."))
-    fbp: str | None = field(default=None, metadata=_about("Meta browser id."))
-    fbc: str | None = field(default=None, metadata=_about("Meta click id, as its cookie holds it."))
-    ttp: str | None = field(default=None, metadata=_about("TikTok browser id."))
-    lyr: str | None = field(default=None, metadata=_about("Tag of the trackable link."))
-    page_url: str | None = field(
-        default=None,
-        metadata=_about(
-            "Address of the page; values of its query that are named like secrets read `redacted`."
-        ),
-    )
-    page_path: str | None = field(default=None, metadata=_about("Path of the page, without its query."))
-    page_title: str | None = field(default=None, metadata=_about("Title of the page."))
-    referrer: str | None = field(
-        default=None, metadata=_about("Address that led to the page, as sent; secrets as in `page_url`.")
-    )
-    referrer_host: str | None = field(
-        default=None,
-        metadata=_about("Host of `referrer` in lower case without `www.`; null for the site's own."),
-    )
-    landing_page: str | None = field(default=None, metadata=_about("Path of the first page of the session."))
-    revenue: int | None = field(default=None, metadata=_about("Amount in `currency`, negative for a refund."))
-    currency: str | None = field(default=None, metadata=_about("ISO 4217 code, as sent, or the workspace's."))
-    order_id: str | None = field(default=None, metadata=_about("Id of the order."))
-    device_type: str | None = field(
-        default=None, metadata=_about("`desktop`, `mobile`, `tablet`, `tv` or `other`.")
-    )
-    browser: str | None = field(default=None, metadata=_about("Name of the browser."))
-    browser_version: str | None = field(default=None, metadata=_about("Version of the browser."))
-    os: str | None = field(default=None, metadata=_about("Name of the operating system."))
-    os_version: str | None = field(default=None, metadata=_about("Version of the operating system."))
-    language: str | None = field(default=None, metadata=_about("Language of the browser or application."))
-    screen_width: int | None = field(default=None, metadata=_about("Width of the screen in pixels."))
-    screen_height: int | None = field(default=None, metadata=_about("Height of the screen in pixels."))
-    app_name: str | None = field(default=None, metadata=_about("Name of the application."))
-    app_version: str | None = field(default=None, metadata=_about("Version of the application."))
-    country: str | None = field(default=None, metadata=_about("ISO 3166-1 alpha-2 code."))
-    region: str | None = field(default=None, metadata=_about("Name of the region."))
-    city: str | None = field(default=None, metadata=_about("Name of the city."))
-    timezone: str | None = field(default=None, metadata=_about("IANA name of the time zone."))
-    is_bot: bool = field(
-        default=False, metadata=_about("Whether a bot did it; reports leave bots out unless asked.")
-    )
-    bot_reasons: tuple[str, ...] = field(
-        default=(),
-        metadata=_about(
-            "Signs of a bot, sorted: `known_agent`, `headless`, `prefetch`, `referrer_spam`, "
-            "`datacenter_ip`, `rate`."
-        ),
-    )
-    is_test: bool = field(default=False, metadata=_about("Whether it is marked as a test."))
-    event_data: Mapping[str, Any] = field(
-        default_factory=dict, metadata=_about("`properties` as sent; secrets in addresses as in `page_url`.")
-    )
+    event_id: Annotated[str, "Sent by the client, or generated; a repeat within 7 days is a duplicate."]
+    event_name: Annotated[str, "Name as sent."]
+    timestamp: Annotated[datetime, "When it happened: as sent, within reason, or else `received_at`."]
+    received_at: Annotated[datetime, "When it was received."]
+    time_adjusted: Annotated[
+        str,
+        "What was done to the time sent: `none`, `clamped` (it lay ahead) or `replaced` (unreadable, or before 2020).",
+    ] = "none"
+    visitor_id: Annotated[
+        str, "The device: the first sent of `anonymous_id`, `visitor_id`, `distinct_id` and `user_id`."
+    ]
+    anonymous_id: Annotated[str | None, "As sent."] = None
+    distinct_id: Annotated[str | None, "As sent."] = None
+    user_id: Annotated[str | None, "As sent."] = None
+    session_id: Annotated[str, "As sent, or generated for each visitor and UTC hour."]
+    session_origin: Annotated[str, "Who made `session_id`: `client` or `generated`."] = "client"
+    external_ids: Annotated[Mapping[str, str] | None, "Ids of other systems, by namespace."] = None
+    source: Annotated[
+        str, "Transport: `browser`, `mobile_app`, `api`, `web`, or the provider whose webhook it was."
+    ] = "api"
+    sdk_name: Annotated[str, "Library that sent it."] = "http"
+    sdk_version: Annotated[str, "Version of that library."] = "0"
+    attribution_source: Annotated[
+        str | None, "Where the visit came from: the event's own origin, or that of its session."
+    ] = None
+    attribution_medium: Annotated[str | None, "Medium of that origin."] = None
+    channel: Annotated[str | None, "Channel of that origin."] = None
+    attribution_carried: Annotated[
+        bool,
+        "Whether the campaign values repeat the session's earlier ones, and so are no visit of their own.",
+    ] = False
+    utm_source: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_medium: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_campaign: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_term: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_content: Annotated[str | None, "As sent, or of the trackable link."] = None
+    utm_id: Annotated[str | None, "As sent."] = None
+    click_id: Annotated[str | None, "Click id that counts, when several were sent."] = None
+    click_id_type: Annotated[str | None, "Type of `click_id`, such as `gclid`."] = None
+    gclid: Annotated[str | None, "Google click id."] = None
+    gbraid: Annotated[str | None, "Google click id of a click on iOS that leads to an app."] = None
+    wbraid: Annotated[str | None, "Google click id of a click on iOS that leads to the web."] = None
+    fbclid: Annotated[str | None, "Meta click id."] = None
+    ttclid: Annotated[str | None, "TikTok click id."] = None
+    oppref: Annotated[str | None, "OpenAI click id."] = None
+    msclkid: Annotated[str | None, "Microsoft click id."] = None
+    fbp: Annotated[str | None, "Meta browser id."] = None
+    fbc: Annotated[str | None, "Meta click id, as its cookie holds it."] = None
+    ttp: Annotated[str | None, "TikTok browser id."] = None
+    lyr: Annotated[str | None, "Tag of the trackable link."] = None
+    page_url: Annotated[
+        str | None, "Address of the page; values of its query that are named like secrets read `redacted`."
+    ] = None
+    page_path: Annotated[str | None, "Path of the page, without its query."] = None
+    page_title: Annotated[str | None, "Title of the page."] = None
+    referrer: Annotated[str | None, "Address that led to the page, as sent; secrets as in `page_url`."] = None
+    referrer_host: Annotated[
+        str | None, "Host of `referrer` in lower case without `www.`; null for the site's own."
+    ] = None
+    landing_page: Annotated[str | None, "Path of the first page of the session."] = None
+    revenue: Annotated[int | None, "Amount in `currency`, negative for a refund."] = None
+    currency: Annotated[str | None, "ISO 4217 code, as sent, or the workspace's."] = None
+    order_id: Annotated[str | None, "Id of the order."] = None
+    device_type: Annotated[str | None, "`desktop`, `mobile`, `tablet`, `tv` or `other`."] = None
+    browser: Annotated[str | None, "Name of the browser."] = None
+    browser_version: Annotated[str | None, "Version of the browser."] = None
+    os: Annotated[str | None, "Name of the operating system."] = None
+    os_version: Annotated[str | None, "Version of the operating system."] = None
+    language: Annotated[str | None, "Language of the browser or application."] = None
+    screen_width: Annotated[int | None, "Width of the screen in pixels."] = None
+    screen_height: Annotated[int | None, "Height of the screen in pixels."] = None
+    app_name: Annotated[str | None, "Name of the application."] = None
+    app_version: Annotated[str | None, "Version of the application."] = None
+    country: Annotated[str | None, "ISO 3166-1 alpha-2 code."] = None
+    region: Annotated[str | None, "Name of the region."] = None
+    city: Annotated[str | None, "Name of the city."] = None
+    timezone: Annotated[str | None, "IANA name of the time zone."] = None
+    is_bot: Annotated[bool, "Whether a bot did it; reports leave bots out unless asked."] = False
+    bot_reasons: Annotated[
+        tuple[str, ...],
+        "Signs of a bot, sorted: `known_agent`, `headless`, `prefetch`, `referrer_spam`, `datacenter_ip`, `rate`.",
+    ] = ()
+    is_test: Annotated[bool, "Whether it is marked as a test."] = False
+    event_data: Annotated[
+        Mapping[str, Any], "`properties` as sent; secrets in addresses as in `page_url`."
+    ] = field(default_factory=dict)
 
-    workspace_id: UUID = field(metadata=_about("Whose event it is."))
-    seq: int = field(metadata=_about("Ingest sequence, assigned once."))
-    ip: str | None = field(default=None, metadata=_about("Address it came from; cut after 7 days."))
-    strong_id: str | None = field(
-        default=None,
-        metadata=_about(
-            "Strong id sent with the event (semantics 5.2), after the id places of `$identify` "
-            "and `$alias`. The event joins it to every weak id it carries. For `$alias` it is the"
-            " new id, and `previous_id` in `event_data` is the strong id that is joined to it."
-        ),
-    )
-    sent_visitor_id: str | None = field(
-        default=None,
-        metadata=_about("The `visitor_id` sent beside an `anonymous_id`, which is the device then."),
-    )
-    told: Mapping[str, str] | None = field(
-        default=None,
-        metadata=_about(
-            "First and last touch as the client told them: columns of the touch as text, each "
-            "name behind `first_` or `last_`; two equal ones are told as the first."
-        ),
-    )
-    touchable: bool = field(default=False, metadata=_about("Whether it may make a touch (semantics 8.1)."))
-    own_source: str | None = field(
-        default=None,
-        metadata=_about(
-            "Source by everything the event itself carries: campaign values, click ids, link tag,"
-            " external referrer; null when it carries none of them."
-        ),
-    )
-    own_medium: str | None = field(default=None, metadata=_about("Medium by the same."))
-    own_channel: str | None = field(default=None, metadata=_about("Channel by the same."))
-    referral_source: str | None = field(
-        default=None, metadata=_about("Source by its external referrer alone; null without one.")
-    )
-    referral_medium: str | None = field(default=None, metadata=_about("Medium by the same."))
-    referral_channel: str | None = field(default=None, metadata=_about("Channel by the same."))
-    campaign_in_url: bool = field(
-        default=False, metadata=_about("Whether `page_url` contains the campaign values (semantics 8.2).")
-    )
-    interactive: bool = field(
-        default=True, metadata=_about("False when it does not undo a bounce (semantics 6.5).")
-    )
-    rules_version: int = field(default=1, metadata=_about("Version of the rules it was enriched by."))
+    workspace_id: Annotated[UUID, "Whose event it is."]
+    seq: Annotated[int, "Ingest sequence, assigned once."]
+    ip: Annotated[str | None, "Address it came from; cut after 7 days."] = None
+    strong_id: Annotated[
+        str | None,
+        "Strong id sent with the event (semantics 5.2), after the id places of `$identify` and `$alias`. The event "
+        "joins it to every weak id it carries. For `$alias` it is the new id, and `previous_id` in `event_data` is the "
+        "strong id that is joined to it.",
+    ] = None
+    sent_visitor_id: Annotated[
+        str | None, "The `visitor_id` sent beside an `anonymous_id`, which is the device then."
+    ] = None
+    told: Annotated[
+        Mapping[str, str] | None,
+        "First and last touch as the client told them: columns of the touch as text, each name behind `first_` or "
+        "`last_`; two equal ones are told as the first.",
+    ] = None
+    touchable: Annotated[bool, "Whether it may make a touch (semantics 8.1)."] = False
+    own_source: Annotated[
+        str | None,
+        "Source by everything the event itself carries: campaign values, click ids, link tag, external referrer; "
+        "null when it carries none of them.",
+    ] = None
+    own_medium: Annotated[str | None, "Medium by the same."] = None
+    own_channel: Annotated[str | None, "Channel by the same."] = None
+    referral_source: Annotated[str | None, "Source by its external referrer alone; null without one."] = None
+    referral_medium: Annotated[str | None, "Medium by the same."] = None
+    referral_channel: Annotated[str | None, "Channel by the same."] = None
+    campaign_in_url: Annotated[bool, "Whether `page_url` has the campaign values (semantics 8.2)."] = False
+    interactive: Annotated[bool, "False when it does not undo a bounce (semantics 6.5)."] = True
+    rules_version: Annotated[int, "Version of the rules it was enriched by."] = 1
 
     @property
     def weak_ids(self) -> tuple[str, ...]:
@@ -257,8 +201,18 @@ class Event:
         return tuple(dict.fromkeys(one for one in sent if one and one != self.strong_id))
 
 
-COLUMNS: Final = fields(Event)
-"""Every column of the event row, in order, with its Python type."""
+class Column(NamedTuple):
+    """A column of the event row: its name, its Python type, and what it holds."""
+
+    name: str
+    type: Any
+    about: str
+
+
+COLUMNS: Final = tuple(
+    Column(name, *get_args(hint)) for name, hint in get_type_hints(Event, include_extras=True).items()
+)
+"""Every column of the event row, in order."""
 
 WIRE_COLUMNS: Final = tuple(f.name for f in COLUMNS[: [f.name for f in COLUMNS].index("event_data") + 1])
 """The columns an answer shows, in the order of the contract."""
