@@ -45,6 +45,7 @@ from service_core.plugin import (
     SessionKey,
     SessionState,
     StartupError,
+    StoreUnavailable,
     Touch,
 )
 
@@ -98,8 +99,16 @@ class SqlEvents:
         await asyncio.to_thread(self.backend.reach)
 
     async def start(self) -> None:
-        """Reach the engine and create what is missing."""
+        """Reach the engine, create what is missing, and compute anew what another version computed.
+
+        Raises:
+            StartupError: it cannot be used.
+        """
         await self._engine.open()
+        try:
+            await self._engine.write(self.backend.renew)
+        except StoreUnavailable as fault:
+            raise StartupError("The event store went away while it was opened. Try again.") from fault
         self._engine.prepare(prepare)
 
     async def aclose(self) -> None:

@@ -114,6 +114,9 @@ class Backend(Protocol):
     def revoke(self, writer: "Reader", workspace_id: UUID, event_id: str) -> None:
         """Remove the links an event made, now and should it come only later (semantics 5.9)."""
 
+    def renew(self, writer: "Reader") -> None:
+        """Compute every derived table anew, if another version of this code computed them."""
+
     def rebuild(self, writer: "Reader") -> None:
         """Compute every derived table anew from the events."""
 

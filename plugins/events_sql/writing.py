@@ -14,7 +14,7 @@ from plugins.events_sql import increments as step
 from plugins.events_sql.engine import Reader, Transactional
 from plugins.events_sql.persons import refresh_persons
 from plugins.events_sql.rows import naive
-from plugins.events_sql.tables import EVENTS, IDS, PERSONS, REVOKED, WEAK_LINKS
+from plugins.events_sql.tables import COMPUTED, COMPUTED_BY, EVENTS, IDS, PERSONS, REVOKED, WEAK_LINKS
 from service_core.plugin import REPEAT, Event
 
 
@@ -103,12 +103,27 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
         refresh_persons(writer, [workspace_id])
 
 
+def renew(writer: Reader) -> None:
+    """Compute every cache anew if another version of this code computed them."""
+    with transactional(writer).transaction():
+        if writer.rows(sa.select(COMPUTED.c.version)) == [(COMPUTED_BY,)]:
+            return
+        if writer.rows(sa.select(EVENTS.c.seq).limit(1)):
+            _compute(writer)
+        writer.rows(sa.delete(COMPUTED))
+        writer.rows(step.into(COMPUTED, sa.select(sa.literal(COMPUTED_BY, sa.BigInteger))))
+
+
 def rebuild(writer: Reader) -> None:
     """Compute every cache anew from the events; the answers stay the same."""
     with transactional(writer).transaction():
-        for cache, found in caches.ALL.items():
-            writer.rows(sa.delete(cache))
-            writer.rows(step.into(cache, found))
-        writer.rows(sa.delete(PERSONS))
-        every = writer.rows(sa.select(IDS.c.workspace_id).distinct())
-        refresh_persons(writer, [workspace for (workspace,) in every])
+        _compute(writer)
+
+
+def _compute(writer: Reader) -> None:
+    for cache, found in caches.ALL.items():
+        writer.rows(sa.delete(cache))
+        writer.rows(step.into(cache, found))
+    writer.rows(sa.delete(PERSONS))
+    every = writer.rows(sa.select(IDS.c.workspace_id).distinct())
+    refresh_persons(writer, [workspace for (workspace,) in every])

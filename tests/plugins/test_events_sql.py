@@ -16,10 +16,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from plugins.events_sql import watch
+from plugins.events_sql import watch, writing
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.dialects.duckdb.backend import DuckDb
+from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import DuckSettings
 from service_core.extension.registry import load
 from service_core.insight.measures import Predicate, count
@@ -81,6 +82,31 @@ async def test_caches_kept_batch_by_batch_equal_a_rebuild(store: SqlEvents, seed
     kept = await contents(store)
     await store.rebuild()
     assert await contents(store) == kept
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
+@pytest.mark.parametrize("before", ["DROP TABLE computed", "UPDATE computed SET version = 0"])
+async def test_what_an_earlier_version_computed_is_computed_anew_when_the_store_is_opened(
+    engine: str, before: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = "duckdb:///events.db" if engine == "duckdb" else request.getfixturevalue("postgres_url")
+
+    def earlier(writer: Reader) -> None:
+        with writing.transactional(writer).transaction():
+            for text in (before, "DROP TABLE kin", "DELETE FROM owners"):
+                writer.text(text)
+
+    store = load().open("events", url, folder=tmp_path)
+    await store.start()
+    await store.append(world(Random(3)).story.events)
+    kept = await contents(store)
+    await store._engine.write(earlier)
+    await store.aclose()
+    for _ in range(2):
+        store = load().open("events", url, folder=tmp_path)
+        await store.start()
+        assert await contents(store) == kept
+        await store.aclose()
 
 
 async def test_a_batch_sent_again_adds_nothing(store: SqlEvents) -> None:

@@ -303,6 +303,10 @@ class ClickHouse:
         """Remove the links an event made."""
         writing.revoke(writer, workspace_id, event_id)
 
+    def renew(self, writer: Reader) -> None:
+        """Work out every derived row anew, if another version worked them out."""
+        writing.renew(writer)
+
     def rebuild(self, writer: Reader) -> None:
         """Work out every derived row anew."""
         writing.rebuild(writer)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from plugins.events_sql.dialects.clickhouse.spelling import named
 from plugins.events_sql.tables import (
     CANDIDATES,
+    COMPUTED,
     ENTRY_PREFIX,
     EVENTS,
     IDS,
@@ -37,6 +38,7 @@ _KEYS: Final = {
     KIN: "workspace_id, visitor_no, strong_no",
     PERSONS: "workspace_id, no",
     REVOKED: "workspace_id, event_id",
+    COMPUTED: "version",
 }
 DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, OWNERS, PERSONS)
 """Tables that follow from events: each row has a version, and may be deleted."""
@@ -108,7 +110,7 @@ def statements(cluster: str) -> Iterator[str]:
     for table in _KEYS:
         yield _local(table, cluster)
         if cluster:
-            shard = "cityHash64(workspace_id)"
+            shard = f"cityHash64({_KEYS[table].partition(',')[0]})"
             yield (
                 f"CREATE TABLE IF NOT EXISTS {table.name} ON CLUSTER {cluster} AS {table.name}_local"
                 f" ENGINE = Distributed({cluster}, currentDatabase(), {table.name}_local, {shard})"

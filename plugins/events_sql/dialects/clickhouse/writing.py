@@ -23,6 +23,8 @@ from plugins.events_sql.persons import parts_of
 from plugins.events_sql.rows import aware, naive, stored
 from plugins.events_sql.tables import (
     CANDIDATES,
+    COMPUTED,
+    COMPUTED_BY,
     EVENTS,
     IDS,
     KIN,
@@ -115,6 +117,15 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
     found = writer.rows(sa.union(*linked))
     _relink(writer, version, workspace_id, {visitor for (visitor,) in found})
     _restitch(writer, version, workspace_id)
+
+
+def renew(writer: Reader) -> None:
+    """Work out anew what follows from the events, if another version of this code did last."""
+    if writer.rows(sa.select(sa.func.max(COMPUTED.c.version))) == [(COMPUTED_BY,)]:
+        return
+    if writer.rows(sa.select(EVENTS.c.seq).limit(1)):
+        rebuild(writer)
+    insert(writer, COMPUTED, [(COMPUTED_BY,)])
 
 
 def rebuild(writer: Reader) -> None:

@@ -203,6 +203,10 @@ class DuckDb:
         """Remove the links an event made."""
         writing.revoke(writer, workspace_id, event_id)
 
+    def renew(self, writer: Reader) -> None:
+        """Compute every derived table anew, if another version computed them."""
+        writing.renew(writer)
+
     def rebuild(self, writer: Reader) -> None:
         """Compute every derived table anew."""
         writing.rebuild(writer)

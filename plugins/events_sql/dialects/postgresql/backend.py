@@ -259,6 +259,10 @@ class Postgres:
         """Remove the links an event made."""
         writing.revoke(writer, workspace_id, event_id)
 
+    def renew(self, writer: Reader) -> None:
+        """Compute every derived table anew, if another version computed them."""
+        writing.renew(writer)
+
     def rebuild(self, writer: Reader) -> None:
         """Compute every derived table anew."""
         writing.rebuild(writer)
