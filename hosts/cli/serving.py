@@ -79,5 +79,8 @@ def serve(
 
 
 def worker(config: ConfigFile = DEFAULT_CONFIG, workers: Processes = 1) -> None:
-    """Write export files, on any machine: short for `touchpoint serve --role worker`."""
+    """Write export files, on any machine.
+
+    Short for `touchpoint serve --role worker`.
+    """
     serve(config, RoleName.WORKER, workers)
