@@ -70,11 +70,13 @@ class PostgresSettings(_ServerSettings):
         sslmode: how the connection is secured, in the words of libpq.
         schema: schema of the tables; created when it is missing.
         connect_seconds: how long a connection may take.
+        work_mem: what one sort or hash of a statement may keep in memory before it spills to disk.
     """
 
     sslmode: Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] = "prefer"
     schema_name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$", alias="schema")] = "public"
     connect_seconds: Annotated[int, Field(ge=1, le=60)] = 5
+    work_mem: Annotated[str, Field(pattern=r"^[1-9]\d{0,3}(MB|GB)$")] = "64MB"
 
 
 class ClickHouseSettings(_ServerSettings):
