@@ -177,8 +177,14 @@ async def test_a_server_that_hangs_is_away_long_before_a_budget_ends(folder, mon
         await store.aclose()
 
 
-async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypatch):
+@pytest.fixture
+def impatient(monkeypatch):
+    """Whether the server answers is looked at soon; asked for before the store, which begins to look when it opens."""
     monkeypatch.setattr(watch, "PAUSE_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_long_question_to_a_server_that_works_is_not_cut(store, monkeypatch):
     asked = Mock(side_effect=store.backend.answers)
     monkeypatch.setattr(store._engine._watch, "_answers", asked)
     assert await store._engine.read(lambda reader: reader.text("SELECT sleep(0.3)", {})) == [(0,)]
