@@ -249,6 +249,8 @@ async def test_counts_that_the_file_does_not_take_keep_nobody_from_the_end(tmp_p
         async with asyncio.timeout(30), spool(tmp_path, busy_seconds=0.05) as queue:
             other.execute("BEGIN IMMEDIATE")
             await queue.reject(WORKSPACE, KEY, Channel.TRACK, Reason.NO_BODY, NOON)
+    async with spool(tmp_path) as queue:
+        assert await queue.ledger(WORKSPACE, NOON.replace(minute=0), NOON + timedelta(hours=1)) == []
 
 
 async def test_the_state_tells_how_far_behind_the_queue_is(tmp_path: Path) -> None:
