@@ -7,7 +7,7 @@ apart), ``candidates`` the events that may make a touch, ``weak_links`` the link
 visitor's own, ``kin`` which strong ids ever stood beside a visitor, ``told_touches`` the touches that clients
 told, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part of
 another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
-``computed`` says which version of this code the caches are of (`COMPUTED_BY`).
+``computed`` says by which version of this code the caches are (`COMPUTED_BY`).
 """
 
 from collections.abc import Mapping
@@ -194,7 +194,7 @@ REVOKED: Final = sa.Table(
     sa.Column("event_id", sa.Text),
 )
 
-COMPUTED: Final = sa.Table("computed", META, sa.Column("version", sa.BigInteger))
+COMPUTED: Final = sa.Table("computed", META, sa.Column("code", sa.BigInteger))
 
 COMPUTED_BY: Final = 1
 """Raise it when a cache is added or computed otherwise: a store of another version computes them anew when it is opened."""

@@ -106,7 +106,7 @@ def revoke(writer: Reader, workspace_id: UUID, event_id: str) -> None:
 def renew(writer: Reader) -> None:
     """Compute every cache anew if another version of this code computed them."""
     with transactional(writer).transaction():
-        if writer.rows(sa.select(COMPUTED.c.version)) == [(COMPUTED_BY,)]:
+        if writer.rows(sa.select(COMPUTED.c.code)) == [(COMPUTED_BY,)]:
             return
         if writer.rows(sa.select(EVENTS.c.seq).limit(1)):
             _compute(writer)

@@ -81,6 +81,17 @@ async def test_what_an_earlier_version_worked_out_is_worked_out_anew_when_the_st
 
 
 @pytest.mark.clickhouse
+async def test_versions_that_open_a_store_in_turn_each_work_it_out_their_way(store, monkeypatch):
+    await store.append(world(Random(3), 40).story.events)
+    kept = await contents(store)
+    for version in (2, 1, 2):
+        monkeypatch.setattr(writing, "COMPUTED_BY", version)
+        await store._engine.write(lambda writer: writer.text("TRUNCATE TABLE kin", {}))
+        await store.start()
+        assert await contents(store) == kept
+
+
+@pytest.mark.clickhouse
 async def test_a_row_that_two_writers_insert_counts_once_before_it_is_merged(store):
     story = world(Random(9), 20).story
     await store.append(story.events)

@@ -38,9 +38,9 @@ _KEYS: Final = {
     KIN: "workspace_id, visitor_no, strong_no",
     PERSONS: "workspace_id, no",
     REVOKED: "workspace_id, event_id",
-    COMPUTED: "version",
+    COMPUTED: "code",
 }
-DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, OWNERS, PERSONS)
+DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, OWNERS, PERSONS, COMPUTED)
 """Tables that follow from events: each row has a version, and may be deleted."""
 
 VERSION: Final = {"version": "Int64", "is_deleted": "UInt8"}
