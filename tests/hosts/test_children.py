@@ -17,11 +17,10 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready -", flush=True)
 time.sleep(600)
 """
-HEIR = """
+HEIR = r"""
 import subprocess, sys, time
 heir = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])  # has this output as well
-print("ready -", flush=True)
-print(heir.pid, flush=True)
+print(f"ready -\n{heir.pid}", flush=True)  # in one piece: it may be told to end as soon as it is ready
 time.sleep(600)
 """
 
