@@ -5,6 +5,7 @@ returns.
 """
 
 import asyncio
+import atexit
 import gc
 import signal
 import socket
@@ -103,6 +104,7 @@ async def serve(app: App, listener: socket.socket, server: Server, shutdown: asy
 def settle() -> None:
     """Leave what is loaded by now alone: a full collection would stop every request to find that it stays."""
     gc.freeze()
+    atexit.register(gc.unfreeze)  # an end without a collection is told of as hundreds of leaks by the engine
     gc.set_threshold(_YOUNG_OBJECTS)
 
 

@@ -137,15 +137,17 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path):
         sent = [alive.track(event="page_view", anonymous_id=f"a{n}", event_id=f"e{n}") for n in range(50)]
         process.kill()
     assert all(answer["success"] for _, answer in sent)
-    with started(alive):
+    log = tmp_path / "serve.log"
+    with log.open("w") as errors, started(alive, stderr=errors):
         until(lambda: alive.get("/v1/overview", **RECENT)[1]["pageviews_total"] == len(sent))
         assert alive.track(event="page_view", anonymous_id="a1", event_id="e1")[1]["success"] is False
+    assert log.read_text() == ""  # nor does one that is told to end complain of anything
 
 
 @contextmanager
-def started(deployment):
+def started(deployment, **options):
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(deployment.config)]
     command += ["--api", "127.0.0.1:0", "--ingest", "127.0.0.1:0"]
-    with child(command, stdout=subprocess.PIPE) as process:
+    with child(command, stdout=subprocess.PIPE, **options) as process:
         deployment.running = Running(**said(process, 2))
         yield process
