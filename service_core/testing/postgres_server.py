@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+
+from service_core.testing.loopback import held_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
@@ -53,7 +54,7 @@ class PostgresServer:
         self._folder = folder
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = _free_port()
+        self.port: Final = held_port(self)
 
     @property
     def url(self) -> str:
@@ -80,11 +81,19 @@ class PostgresServer:
             time.sleep(0.01)
 
     def kill(self) -> None:
-        """End it as a crash would: every process of it at once."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)  # so it starts no other while its children end
-        self._signal(signal.SIGKILL)
+        """End it as a crash would: every process of it at once.
+
+        Raises:
+            TimeoutError: one of them had not ended in 60 seconds.
+        """
+        self.hang()  # so it starts no other while its children end
+        ended = self._signal(signal.SIGKILL)
         self._wait()
+        deadline = time.monotonic() + ENDS_WITHIN_SECONDS
+        while any(map(_runs, ended)):  # as long as it does, the server does not start again
+            if time.monotonic() > deadline:
+                raise TimeoutError("a process of PostgreSQL did not end")
+            time.sleep(0.001)
 
     def stop(self) -> None:
         """End it as an operator would who waits for nobody.
@@ -99,6 +108,8 @@ class PostgresServer:
 
     def hang(self) -> None:
         """Let it accept connections and answer nothing."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)  # first of all: it starts no other that nobody stops
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -132,13 +143,16 @@ class PostgresServer:
             return False
         return True
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> list[int]:
+        """Tell every process of it, and who they were."""
         if self._process is None:
-            return
+            return []
         # The children first: nobody finds them any more once their parent is gone.
-        for pid in (*_children(self._process.pid), self._process.pid):
+        told = [*_children(self._process.pid), self._process.pid]
+        for pid in told:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+        return told
 
     def _wait(self) -> None:
         if self._process is not None:
@@ -221,6 +235,13 @@ def _children(pid: int) -> list[int]:
     return []
 
 
+def _runs(pid: int) -> bool:
+    """Whether a process still holds what it had: one that only waits to be noticed does not."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
 def _need_psycopg() -> None:
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed: the extra touchpoint[postgres] brings it")
@@ -247,8 +268,3 @@ def _within_reach(binaries: Path, folder: Path) -> Path:
 def _execute(url: str, statement: str) -> None:
     with import_module("psycopg").connect(url, autocommit=True) as connection:
         connection.execute(statement)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

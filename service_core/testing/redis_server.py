@@ -20,6 +20,8 @@ from typing import Final
 
 import pytest
 
+from service_core.testing.loopback import held_port
+
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
 DURABLE: Final = {"appendonly": "yes", "appendfsync": "always", "save": ""}
@@ -40,7 +42,7 @@ class RedisServer:
         self._folder = folder
         self._options = DURABLE | options
         self._process: subprocess.Popen[bytes] | None = None
-        self.port: Final = _free_port()
+        self.port: Final = held_port(self)
 
     @property
     def url(self) -> str:
@@ -146,8 +148,3 @@ def _serving(folder: Path) -> Iterator[RedisServer]:
         yield server
     finally:
         server.kill()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
