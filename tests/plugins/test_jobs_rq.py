@@ -6,9 +6,8 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 import zlib
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -28,11 +27,24 @@ from tests.processes import child
 QUEUE = "rq:queue:touchpoint-exports"
 
 
-@pytest.fixture
-async def jobs(redis_server, tmp_path):
-    opened = load().open("jobs", redis_server.url, folder=tmp_path)
+@asynccontextmanager
+async def jobs_of(url, folder, patience_seconds=5):
+    opened = load().open("jobs", f"{url}?patience_seconds={patience_seconds}", folder=folder)
     yield opened
     await opened.aclose()
+
+
+@pytest.fixture
+async def jobs(redis_server, tmp_path):
+    async with jobs_of(redis_server.url, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def hasty(redis_server, tmp_path):
+    """The same, for a server that answers nobody."""
+    async with jobs_of(redis_server.url, tmp_path, 0.25) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -51,23 +63,24 @@ async def test_a_wake_up_holds_the_id_of_the_job_as_json_and_nothing_else(jobs, 
     assert 0 < redis.ttl(b"rq:job:" + name) <= 60
 
 
-async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, redis_server):
+async def test_a_server_that_is_away_or_hung_is_said_at_once(jobs, hasty, redis_server):
     for harm, heal in ((redis_server.hang, redis_server.go_on), (redis_server.kill, redis_server.start)):
         harm()
-        started = time.monotonic()
-        with pytest.raises(QueueDown):
-            await jobs.wake(uuid4())
-        assert time.monotonic() - started < 5
+        async with asyncio.timeout(60):
+            with pytest.raises(QueueDown):
+                await hasty.wake(uuid4())
         heal()
         await jobs.wake(uuid4())
 
 
-async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(jobs, redis_server, redis):
+async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(
+    jobs, hasty, redis_server, redis
+):
     await jobs.check()
     assert redis.keys() == []
     redis_server.hang()
     with pytest.raises(StartupError, match=r"exports\.jobs does not answer"):
-        await jobs.check()
+        await hasty.check()
     redis_server.go_on()
     await jobs.check()
 
@@ -75,7 +88,7 @@ async def test_a_look_says_whether_the_server_answers_and_leaves_nothing_there(j
 async def test_work_in_the_serving_process_ends_at_once(jobs):
     stop, asked = asyncio.Event(), []
     here = asyncio.create_task(jobs.work_here(asked.append, stop))
-    await asyncio.wait_for(here, 10)
+    await asyncio.wait_for(here, 30)
     assert not stop.is_set()
     assert asked == []
 
@@ -97,7 +110,9 @@ class Deployment:
 
     def __init__(self, folder, redis_url, events_url):
         self.config = folder / "touchpoint.toml"
-        self.config.write_text(f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}"\n')
+        self.config.write_text(
+            f'[storage]\nevents = "{events_url}"\n[exports]\njobs = "{redis_url}?patience_seconds=5"\n'
+        )
         self.service = compose(load_settings(self.config), folder)
         self.key = ""
 
