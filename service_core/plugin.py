@@ -276,6 +276,7 @@ from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
+from service_core.kernel.writable import require_writable as require_writable
 from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.links.clicks import Click as Click
 from service_core.workspace.links.domains.ports import RecordsDown as RecordsDown

@@ -2,8 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
@@ -12,7 +13,7 @@ from plugins.ingest_spool import settling
 from plugins.ingest_spool.arrivals import Lane, hour_of
 from plugins.ingest_spool.batch import take_offers
 from plugins.ingest_spool.ledger import ledger
-from plugins.ingest_spool.schema import connect
+from plugins.ingest_spool.schema import connect, probe
 from plugins.ingest_spool.settings import SpoolSettings
 from plugins.ingest_spool.writer import Writer
 from service_core.plugin import (
@@ -26,6 +27,8 @@ from service_core.plugin import (
     QueueFailed,
     QueueState,
     Reason,
+    StartupError,
+    require_writable,
 )
 
 T = TypeVar("T")
@@ -44,20 +47,32 @@ class Spool:
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spool-reader")
         self._reading: sqlite3.Connection | None = None
 
+    async def check(self) -> None:
+        """Look whether the file, or the folder it will lie in, could be used.
+
+        Raises:
+            StartupError: it could not.
+        """
+        with self._complaining():
+            if self._path.exists():
+                await asyncio.to_thread(probe, self._path)
+
     async def start(self) -> None:
         """Create or upgrade the file.
 
         Raises:
-            sqlite3.Error: the file cannot be opened.
+            StartupError: the file cannot be used.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        await self._writer.start()
+        with self._complaining():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            await self._writer.start()
 
     async def aclose(self) -> None:
         """Make durable what is pending and let go of the file."""
         await self._writer.aclose()
-        await self._read(lambda connection: connection.close())
         self._reader.shutdown()
+        if self._reading is not None:
+            self._reading.close()
 
     async def offer(self, arrival: Arrival) -> Offer:
         """Claim the event id and enqueue; see `IngestQueue.offer`."""
@@ -95,6 +110,17 @@ class Spool:
     async def replay(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        require_writable("ingest.queue", self._path.parent, self._path)
+        try:
+            yield
+        except (OSError, sqlite3.Error) as fault:
+            raise StartupError(
+                f"{self._path} cannot be used as the ingest queue: {fault}. Restore a backup, or name another file in "
+                "ingest.queue."
+            ) from fault
 
     def _connect(self) -> sqlite3.Connection:
         return connect(self._path, self._busy_seconds)

@@ -7,7 +7,7 @@ Ids of workspaces and keys are uuids as text; times are microseconds, hours are 
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -73,6 +73,16 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def probe(path: Path) -> None:
+    """Read the first page of a file, and leave nothing beside it.
+
+    Raises:
+        sqlite3.Error: it is no database.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        _form(connection)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from service_core.plugin import Chunks
+from service_core.plugin import Chunks, require_writable
 
 CHUNK: Final = 256 * 1024
 DRAFT: Final = ".part"
@@ -24,8 +24,21 @@ class LocalSink:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    async def check(self) -> None:
+        """Look whether files could be put into the folder, or the folder be made.
+
+        Raises:
+            StartupError: they could not.
+        """
+        require_writable("exports.sink", self._folder)
+
     async def start(self) -> None:
-        """Make the folder; only the user of the service may look into it."""
+        """Make the folder; only the user of the service may look into it.
+
+        Raises:
+            StartupError: nothing could be put into it.
+        """
+        await self.check()
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from plugins.workspace_sql.migrate import prepare, probe
 from plugins.workspace_sql.settings import SqliteSettings
 from plugins.workspace_sql.tickets import FileTickets
 from plugins.workspace_sql.turns import Name
-from service_core.plugin import StartupError
+from service_core.plugin import StartupError, require_writable
 
 
 class SqliteDatabase(Database):
@@ -41,7 +41,8 @@ class SqliteDatabase(Database):
         self._tickets: FileTickets | None = None
 
     async def check(self) -> None:
-        """Look whether the file is a database, if there is one yet."""
+        """Look whether the file may be written and is a database, if there is one yet."""
+        self._require_writable()
         if self._settings.file.exists():
             try:
                 await asyncio.to_thread(probe, self._settings.file)
@@ -105,6 +106,7 @@ class SqliteDatabase(Database):
 
     async def _open(self) -> None:
         file = self._settings.file
+        self._require_writable()
         file.parent.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(prepare, file, self._settings.busy_seconds)
         self._tickets = FileTickets(_beside(file))
@@ -114,6 +116,10 @@ class SqliteDatabase(Database):
         self._generation = Generation(self._settings.file)
         self._glancing = _reader(self._settings.file)
         self._working = _worker(self._settings)
+
+    def _require_writable(self) -> None:
+        """The file, and the folder: SQLite keeps its log beside the file."""
+        require_writable("storage.workspace", self._settings.file.parent, self._settings.file)
 
     def _complaint(self, reason: str) -> str:
         return (

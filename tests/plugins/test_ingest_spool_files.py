@@ -8,11 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from plugins.ingest_spool.adapter import Spool
 from plugins.ingest_spool.arrivals import PLACES, micros
 from plugins.ingest_spool.settings import SpoolSettings
 from service_core.intake.model import Channel, Quarantined, Reason
 from service_core.intake.ports import Offer
+from service_core.kernel.errors import StartupError
 from service_core.testing.queue.kit import NOON, Sender, stored
 
 WEEK = timedelta(days=7)
@@ -199,3 +202,13 @@ async def test_claims_whose_window_is_over_go_wherever_they_lie(tmp_path: Path) 
         again = NOON + WEEK + timedelta(seconds=2)
         assert await queue.offer(sender.arrival("later", at=again, workspace_id=other)) is Offer.DUPLICATE
         assert await queue.offer(sender.arrival("e0", at=again)) is Offer.QUEUED
+
+
+@pytest.mark.parametrize("ask", [Spool.check, Spool.start])
+async def test_a_file_that_is_no_queue_is_refused_in_a_sentence(tmp_path, ask):
+    file = tmp_path / "ingest.db"
+    file.write_text("what somebody put here by mistake")
+    queue = Spool(SpoolSettings(url="spool:///ingest.db", path=file))
+    with pytest.raises(StartupError, match=r"ingest\.db cannot be used as the ingest queue: .*no.* database"):
+        await ask(queue)
+    await queue.aclose()
