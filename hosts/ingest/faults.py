@@ -1,14 +1,20 @@
-"""What a request that failed is answered on every route of the ingest host."""
+"""What is answered and told when a request to the ingest host fails."""
 
 import logging
+import time
+from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
 from service_core.intake import track
+from service_core.intake.ports import QueueFailed
 from service_core.intake.track import Answer
 from service_core.kernel.errors import Unavailable503
 
 _TOO_SLOW: Final = Answer(408, {"error": "Request body took too long"}, {"connection": "close"})
+
+_TOLD_EVERY: Final = 10.0
+"""Seconds between two lines about events that the queue refuses: there may be thousands a second."""
 
 _log = logging.getLogger("touchpoint.ingest")
 
@@ -22,3 +28,29 @@ def answer_to(fault: Exception) -> Answer:
     told = {"error_id": str(error_id), "fault": type(fault).__name__}
     _log.error("request failed", exc_info=None if away else fault, extra=told)
     return track.fault(error_id)
+
+
+class Refusals:
+    """Tells the log of events the queue does not take: of the first at once, of those after it together.
+
+    Args:
+        clock: seconds, from any point.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._events = 0
+        self._next = float("-inf")
+
+    def tell(self, failure: QueueFailed) -> None:
+        """One more was refused."""
+        self._events += 1
+        now = self._clock()
+        if now < self._next:
+            return
+        cause = failure.__cause__
+        reason = f"{type(cause).__name__}: {cause}" if cause else "too many wait already"
+        _log.error(
+            "the queue takes no events; they are refused", extra={"events": self._events, "reason": reason}
+        )
+        self._events, self._next = 0, now + _TOLD_EVERY

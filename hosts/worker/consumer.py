@@ -48,15 +48,17 @@ async def consume(pipeline: Pipeline, stop: asyncio.Event) -> None:
     """Move batches until ``stop`` is set; the batch in hand is finished.
 
     A failing store is tried again, each time after a longer pause: nothing leaves the queue before
-    it is durable, so nothing is lost by waiting.
+    it is durable, so nothing is lost by waiting. Where it failed is told once; that it still does, with
+    every try.
     """
     pause = FIRST_PAUSE_SECONDS
     while not stop.is_set():
         try:
             moved = await pipeline.drain_once()
         except Exception as fault:  # noqa: BLE001 - whatever the store raised, the next try may succeed
-            _log.exception(
+            _log.error(
                 "batch not stored; it stays in the queue",
+                exc_info=fault if pause == FIRST_PAUSE_SECONDS else None,
                 extra={"fault": type(fault).__name__, "pause": pause},
             )
             await waited(stop, pause)

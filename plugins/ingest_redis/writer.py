@@ -57,7 +57,7 @@ class Writer:
         self._settings = settings
         self._script = script(redis, "offer")
         self._shared: Shared[Claimed | None, Offer | None] = Shared(
-            self._commit, lambda _: QueueFailed("queue"), _AT_ONCE
+            self._commit, lambda fault: QueueFailed("queue", fault), _AT_ONCE
         )
         self._rejected: Counter[Rejected] = Counter()
         self._counting: asyncio.Task[None] | None = None

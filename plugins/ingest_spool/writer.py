@@ -132,7 +132,7 @@ class Writer:
         detail = fault.detail if isinstance(fault, QueueFailed) else "queue"
         for future in futures:
             if not future.done():
-                future.set_exception(QueueFailed(detail))
+                future.set_exception(QueueFailed(detail, fault))
         self._go_on()
 
     def _go_on(self) -> None:

@@ -18,11 +18,17 @@ class Offer(StrEnum):
 
 
 class QueueFailed(Exception):
-    """The event is not durable and its claim is free again; ``detail`` is ``queue`` or ``claim``."""
+    """The event is not durable and its claim is free again.
 
-    def __init__(self, detail: str) -> None:
+    Args:
+        detail: ``queue`` or ``claim``.
+        cause: what kept it, for the log.
+    """
+
+    def __init__(self, detail: str, cause: Exception | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.__cause__ = cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 
 from hosts.client_address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
+from hosts.ingest.faults import Refusals
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.patience import Patience
 from service_core.access.authenticate import Authenticator
@@ -271,6 +272,18 @@ async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accept
     assert host.queue.rejected == [Reason.ENQUEUE_FAILED]
     host.queue.fault = None
     assert (await host.ask())[1]["success"] is True
+
+
+async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_event(caplog):
+    seconds = iter((0.0, 1.0, 9.9, 10.0))
+    host = Host(refusals=Refusals(lambda: next(seconds)))
+    host.queue.fault = QueueFailed("queue", OSError("disk is full"))
+    for _ in range(4):
+        await host.ask()
+    assert [(line.events, line.reason) for line in caplog.records] == [
+        (1, "OSError: disk is full"),
+        (3, "OSError: disk is full"),
+    ]
 
 
 async def test_a_fault_of_the_handler_is_a_500_with_an_id_in_body_and_header(host, caplog):
