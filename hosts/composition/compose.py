@@ -147,11 +147,12 @@ def compose(
     found = registry or installed()
     ports = Ports(settings, folder, found, clock)
     parts = access_parts(settings, ports)
-    offers = {**parts, **_offers(settings, found, ports, alarm, probes)}
+    budgets = Budgets(ports.limits, clock, processes)
+    offers = {**parts, Budgets: budgets, **_offers(settings, found, ports, alarm, probes)}
     gateway = Gateway(
         [bind(operation, offers) for operation in found.operations],
         admission=parts[Admission],
-        budgets=Budgets(ports.limits, clock, processes),
+        budgets=budgets,
         clock=clock,
         codec=CODEC,
     )

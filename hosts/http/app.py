@@ -48,10 +48,10 @@ def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blue
         if request.routing_exception is None:
             return None
         try:
-            body = await _body()
+            body = await read_body()
         except TimeoutError:
-            return _json(408, b'{"error":"Request body took too long"}')
-        return _written(await dispatch(_request(body, addresses)))
+            return too_slow()
+        return written(await dispatch(_request(body, addresses)))
 
     @app.errorhandler(HTTPException)
     async def refuse(fault: HTTPException) -> Response:
@@ -75,7 +75,7 @@ def _request(body: bytes, addresses: ClientAddress) -> Request:
     )
 
 
-async def _body() -> bytes:
+async def read_body() -> bytes:
     """The body up to one byte over the limit; the rest is read and dropped.
 
     Raises:
@@ -93,7 +93,8 @@ async def _body() -> bytes:
     return bytes(kept)
 
 
-def _written(answer: Answer) -> Response:
+def written(answer: Answer) -> Response:
+    """A response of the gateway as one of the framework."""
     response = Response(answer.body if answer.chunks is None else answer.chunks(), answer.status)
     response.headers.clear()
     if answer.chunks is not None:
@@ -102,6 +103,11 @@ def _written(answer: Answer) -> Response:
         response.headers["Content-Length"] = str(len(answer.body))
     response.headers.update(answer.headers)
     return response
+
+
+def too_slow() -> Response:
+    """The answer to a body that stopped coming."""
+    return _json(408, b'{"error":"Request body took too long"}')
 
 
 def _json(status: int, body: bytes) -> Response:

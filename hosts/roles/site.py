@@ -4,6 +4,7 @@ from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service
 from hosts.guard import App
 from hosts.http.app import api_app
+from hosts.mcp.app import mcp
 from hosts.oauth.app import oauth
 from hosts.web.handbook import handbook_pages
 from hosts.web.pages import entrance, pages
@@ -17,6 +18,7 @@ def site(service: Service) -> App:
         entrance(service),
         pages(service, addresses),
         oauth(service, addresses),
+        mcp(service, addresses),
         handbook_pages(service.part(Handbook)),
     ]
     return api_app(service.dispatch, addresses=addresses, pages=shown)

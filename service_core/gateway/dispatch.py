@@ -116,7 +116,7 @@ class Gateway:
         self, request: Request, found: Found, passage: _Passage
     ) -> Identity | Applicant | None:
         """Checks 2 and 3: the credential, and its request budget before any path is looked at."""
-        asker = await self._admission.admit(_entry(found), request.headers)
+        asker = request.identity or await self._admission.admit(_entry(found), request.headers)
         if asker is not None:
             closed = found.bound is not None and found.bound.operation.fails_closed
             allowance = await self._budgets.spend_request(asker, fail_closed=closed)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from service_core.access.model import Via
+from service_core.access.model import Identity, Via
 from service_core.kernel.files import Chunks
 
 
@@ -20,6 +20,7 @@ class Request:
         body: at most one byte more than the limit; the rest of a larger body is not kept.
         client: address of the client, when it is known.
         via: the door it came through.
+        identity: whoever that door has admitted by rules of its own; None lets the gateway read the credential.
     """
 
     method: str
@@ -29,6 +30,7 @@ class Request:
     body: bytes = b""
     client: str | None = None
     via: Via = Via.API
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)

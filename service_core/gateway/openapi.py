@@ -49,13 +49,15 @@ def describe(operations: Sequence[Operation], *, public_url: str) -> dict[str, A
     }
 
 
-class _Schema(GenerateJsonSchema):
+class WireSchema(GenerateJsonSchema):
     """Schemas as the wire has them: decimals are numbers, and names are not repeated as titles."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002
+        """A number, whichever way it is computed."""
         return {"type": "number"}
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        """Never: it would say the name once more."""
         return False
 
 
@@ -65,7 +67,7 @@ class _Schemas:
     def __init__(self, operations: Sequence[Operation]) -> None:
         wanted = [entry for op in operations for entry in _models(op)]
         found, definitions = TypeAdapter.json_schemas(
-            wanted, ref_template=_COMPONENTS + "{model}", schema_generator=_Schema
+            wanted, ref_template=_COMPONENTS + "{model}", schema_generator=WireSchema
         )
         self._found = {key: schema for (key, _), schema in found.items()}
         self.components: dict[str, Any] = dict(definitions.get("$defs", {}))

@@ -14,6 +14,7 @@ from hosts.client_address import ClientAddress
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.ports import running
 from hosts.http.app import quart_app
+from hosts.mcp.app import mcp
 from hosts.oauth.app import oauth
 from hosts.web.pages import pages
 from service_core.access.keys import Founded, found_workspace
@@ -213,7 +214,8 @@ def built(folder, *, clock, settings=None):
 
 def application(service):
     addresses = ClientAddress()
-    app = quart_app(service.dispatch, addresses, [pages(service, addresses), oauth(service, addresses)])
+    shown = [pages(service, addresses), oauth(service, addresses), mcp(service, addresses)]
+    app = quart_app(service.dispatch, addresses, shown)
     app.jinja_options = app.jinja_options | {"bytecode_cache": COMPILED}
     return app
 

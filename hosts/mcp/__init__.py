@@ -1,0 +1,1 @@
+"""The MCP server: operations as tools of programs that a person connected."""

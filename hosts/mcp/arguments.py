@@ -1,0 +1,90 @@
+"""Arguments of a call become the request they stand for; what does not fit the schema of the tool is refused."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from hosts.mcp.tools import Tool
+from service_core.access.model import Identity, Via
+from service_core.gateway.exchange import Request
+from service_core.gateway.routes import PREFIX
+
+_KINDS: Final[Mapping[type, tuple[str, ...]]] = {
+    str: ("string",),
+    bool: ("boolean",),
+    int: ("integer", "number"),
+    float: ("number",),
+    list: ("array",),
+    dict: ("object",),
+}
+"""Type of a decoded value -> what a schema may call it."""
+
+
+class BadArguments(Exception):
+    """Arguments that do not fit; the message says which and why."""
+
+
+def request_of(
+    tool: Tool, arguments: Mapping[str, Any], identity: Identity, client: str | None = None
+) -> Request:
+    """The request a call stands for.
+
+    Args:
+        tool: what is called.
+        arguments: parameters of path and query, or fields of the body, by name; null counts as left out.
+        identity: whose token was sent.
+        client: address of the client, when it is known.
+
+    Raises:
+        BadArguments: one is missing, unknown or of another kind. What the values mean is for the route.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    _check(tool, given)
+    op = tool.operation
+    once = given.pop("idempotency_key", None)
+    path = re.sub(r"\{(\w+)\}", lambda found: quote(given.pop(found[1]), safe=""), op.path)
+    return Request(
+        op.method,
+        f"/{PREFIX}{path}",
+        "" if op.body else urlencode(list(_pairs(given))),
+        {"idempotency-key": once} if once else {},
+        orjson.dumps(given) if op.body else b"",
+        client,
+        Via.MCP,
+        identity,
+    )
+
+
+def _check(tool: Tool, given: Mapping[str, Any]) -> None:
+    schema = tool.arguments
+    for name in given:
+        if name not in tool.names:
+            known = ", ".join(schema["properties"]) or "none"
+            raise BadArguments(f"{tool.name} has no argument {name!r}; it takes: {known}")
+    for name in schema.get("required", ()):
+        if name not in given:
+            raise BadArguments(f"{tool.name} needs the argument {name}")
+    for name, value in given.items():
+        wanted = _kinds(schema["properties"].get(name, {}))
+        if "array" in wanted and tool.operation.body is None:
+            wanted |= {"string"}  # in a query string a list may be written with commas
+        if wanted and not wanted.intersection(_KINDS[type(value)]):
+            raise BadArguments(f"{name} must be of type {' or '.join(sorted(wanted))}")
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+    """What a value may be; nothing for one that may be anything."""
+    choices = [_kinds(one) for one in schema.get("anyOf", ())]
+    if choices:
+        return frozenset().union(*choices) if all(choices) else frozenset()
+    return frozenset({schema["type"]}) if "type" in schema else frozenset()
+
+
+def _pairs(given: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Parameters as a query string has them: a list repeats its name."""
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [value]:
+            yield name, one if isinstance(one, str) else orjson.dumps(one).decode()
