@@ -48,9 +48,17 @@ class Refusals:
         now = self._clock()
         if now < self._next:
             return
-        cause = failure.__cause__
-        reason = f"{type(cause).__name__}: {cause}" if cause else "too many wait already"
         _log.error(
-            "the queue takes no events; they are refused", extra={"events": self._events, "reason": reason}
+            "the queue takes no events; they are refused",
+            extra={"events": self._events, "reason": _reason(failure)},
         )
         self._events, self._next = 0, now + _TOLD_EVERY
+
+
+def _reason(failure: QueueFailed) -> str:
+    if failure.__cause__ is None:
+        return "too many wait already"
+    first: BaseException = failure
+    while first.__cause__ is not None:
+        first = first.__cause__
+    return f"{type(first).__name__}: {first}"
