@@ -1,0 +1,129 @@
+"""What a fatal error, a killed process or a restarted server leaves behind: every acknowledged batch, and no half."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from plugins.events_sql.adapter import SqlEvents
+from service_core.extension.registry import load
+from service_core.insight.ports import StoreUnavailable
+from service_core.testing.generated import world
+from service_core.testing.postgres_server import PostgresServer
+from tests.plugins.events_sql.conftest import contents, stored
+from tests.processes import child
+
+
+async def test_a_fatal_error_of_the_engine_costs_one_batch_a_try_and_no_restart(duckdb: SqlEvents) -> None:
+    story = world(Random(13)).story
+    assert await duckdb.append(story.events[:30]) == 30
+    await duckdb._engine.write(
+        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+    )
+    with pytest.raises(StoreUnavailable):
+        await duckdb.maintain()
+    assert await duckdb.append(story.events) == len(story.events) - 30
+    assert await stored(duckdb, story) == len(story.events)
+    await duckdb.maintain()
+
+
+async def test_after_a_fatal_error_whoever_reads_is_let_go_before_the_file_is_opened_anew(
+    duckdb: SqlEvents,
+) -> None:
+    story = world(Random(17)).story
+    await duckdb.append(story.events)
+
+    def pieces(reader):
+        reader.session.hold()
+        while True:
+            yield reader.text("SELECT count(*) FROM events")
+
+    reading = duckdb._engine.stream(pieces)
+    assert await anext(reading) == [(len(story.events),)]
+    await duckdb._engine.write(
+        lambda writer: writer.text("SET GLOBAL debug_checkpoint_abort = 'before_header'")
+    )
+    with pytest.raises(StoreUnavailable):
+        await duckdb.maintain()
+    with pytest.raises(StoreUnavailable):
+        await stored(duckdb, story)
+    with pytest.raises(StoreUnavailable):
+        await anext(reading)
+    assert await stored(duckdb, story) == len(story.events)
+
+
+async def test_a_restarted_server_costs_no_acknowledged_event_and_is_found_again(
+    postgres_server: PostgresServer,
+) -> None:
+    store = load().open("events", postgres_server.url, folder=Path())
+    await store.start()
+    story = world(Random(23)).story
+    assert await store.append(story.events[:30]) == 30
+    postgres_server.kill()
+    with pytest.raises(StoreUnavailable):
+        await stored(store, story)
+    with pytest.raises(StoreUnavailable):
+        await store.append(story.events)
+    postgres_server.start()
+    assert await store.append(story.events) == len(story.events) - 30
+    assert await stored(store, story) == len(story.events)
+    await store.aclose()
+
+
+APPENDER = """
+import asyncio, sys
+from pathlib import Path
+from service_core.extension.registry import load
+from service_core.testing.story import Story
+
+async def main(folder):
+    store = load().open("events", "duckdb:///events.db?checkpoint_threshold=2MB", folder=Path(folder))
+    await store.start()
+    story = Story()
+    print(story.workspace_id, flush=True)
+    for batch in range(10_000):
+        story.events.clear()
+        for i in range(200):
+            story.happens("page_view", at="2026-03-02", visitor=f"A{i}", session=f"s{batch}")
+        await store.append(story.events)
+        print(batch + 1, flush=True)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.faults
+def test_a_killed_process_loses_no_acknowledged_batch_and_keeps_no_half(tmp_path: Path) -> None:
+    acknowledged = 0
+    for wait in (0.3, 0.7):
+        with child([sys.executable, "-c", APPENDER, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.stdout.readline()
+            acknowledged += 200
+            deadline = time.monotonic() + wait
+            while time.monotonic() < deadline:
+                process.stdout.readline()
+                acknowledged += 200
+            os.kill(process.pid, signal.SIGKILL)
+            acknowledged += 200 * len(process.stdout.read().split())
+        kept = asyncio.run(_rows(tmp_path))
+        assert kept % 200 == 0
+        assert acknowledged <= kept <= acknowledged + 200
+        acknowledged = kept
+
+
+async def _rows(folder: Path) -> int:
+    store = load().open("events", "duckdb:///events.db", folder=folder)
+    await store.start()
+    kept = await contents(store)
+    ((rows,),) = await store._engine.read(lambda reader: reader.text("SELECT count(*) FROM events"))
+    await store.rebuild()
+    assert await contents(store) == kept
+    await store.aclose()
+    return rows

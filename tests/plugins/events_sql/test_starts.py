@@ -1,0 +1,55 @@
+"""What a URL says, and what stops the start: a wrong setting, file, server or driver is named."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from plugins.events_sql.settings import DuckSettings
+from service_core.extension.registry import load
+from service_core.kernel.errors import StartupError
+
+
+@pytest.mark.parametrize(
+    "query", ["thread=2", "threads=two", "memory_limit=2 gigs", "checkpoint_threshold=-v", "readers=0"]
+)
+def test_a_misspelt_setting_stops_the_start(tmp_path: Path, query: str) -> None:
+    with pytest.raises(StartupError, match=query.partition("=")[0]):
+        load().open("events", f"duckdb:///events.db?{query}", folder=tmp_path)
+
+
+async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "events.db").write_text("not a database, but long enough to look like a file" * 99)
+    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    with pytest.raises(StartupError, match="cannot be opened"):
+        await store.start()
+    await store.aclose()
+
+
+async def test_a_server_that_is_not_there_stops_the_start() -> None:
+    store = load().open("events", "postgresql://nobody@127.0.0.1:1/events", folder=Path())
+    with pytest.raises(StartupError, match="cannot be used"):
+        await store.start()
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("url", "driver", "extra"),
+    [
+        ("postgresql://here/events", "psycopg", "postgres"),
+        ("clickhouse://here/events", "clickhouse_connect", "clickhouse"),
+    ],
+)
+def test_a_driver_that_is_not_installed_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, driver: str, extra: str
+) -> None:
+    package = f"plugins.events_sql.dialects.{url.partition(':')[0]}.backend"
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.setitem(sys.modules, driver, None)
+    with pytest.raises(StartupError, match=rf"needs {driver}.*touchpoint\[{extra}\]"):
+        load().open("events", url, folder=Path())
+
+
+def test_timings_are_settings() -> None:
+    assert timedelta(seconds=DuckSettings(url="duckdb://").timeout_seconds) == timedelta(seconds=20)
