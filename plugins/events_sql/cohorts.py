@@ -51,7 +51,7 @@ def _touch_column(touch: Any, name: str) -> Expression:
 
 
 def _first_conversions(plan: CohortPlan) -> sa.Subquery:
-    rows = EventRows(plan.scan, all_time(), conversions(plan.scan, all_time(), frozenset()))
+    rows = EventRows(plan.scan, all_time(), conversions(plan.scan, all_time()))
     number = rows.person_no
     first = sa.select(number.label("person_no"), sa.func.min(rows.at).label("first_at"))
     return first.select_from(rows.source).where(*rows.where).group_by(number).subquery("acquired")
@@ -86,7 +86,7 @@ def _active(plan: CohortPlan) -> sa.Select[Any]:
 
 def _paid(plan: CohortPlan) -> sa.Select[Any]:
     """Net money by cohort and bucket in the scan's currency, and whether there was another."""
-    rows = MoneyRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end), frozenset())
+    rows = MoneyRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
     number = rows.key("person")
     bucket = bucket_index(rows.at, plan.activity.stretches())
     own = rows.table.c.currency.is_not_distinct_from(plan.scan.currency)

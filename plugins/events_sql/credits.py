@@ -29,8 +29,8 @@ _HALF_LIFE: Final = parameter("half_life", sa.Double())
 class CreditRows(Rows):
     """CREDITS."""
 
-    def __init__(self, scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> None:
-        self.table = shares(scan, span, rule, used)
+    def __init__(self, scan: Scan, span: Span, rule: Credit, *, whole: bool) -> None:
+        self.table = shares(scan, span, rule, whole=whole)
         self.at = self.table.c.at
         super().__init__(scan)
         self.where += between(self.at, span)
@@ -51,20 +51,28 @@ class CreditRows(Rows):
         return self.table.c[name] if name in known else super().single(name)
 
 
-def shares(scan: Scan, span: Span, rule: Credit, used: frozenset[str]) -> Derived:
-    """One row per unit and touch with a share in it, or one without a touch."""
+def shares(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> Derived:
+    """One row per unit and touch with a share in it, or one without a touch.
+
+    All columns of a touch and all numbers are there, whatever is asked for, so that there is one source
+    for each rule; engines leave out what nobody reads.
+
+    Args:
+        scan: the workspace, and what converts.
+        span: what is looked at.
+        rule: how a unit is shared out.
+        whole: tell first orders too, so look at all time.
+    """
     looked = Span(span.start, span.end + rule.window) if rule.by_touch else span
-    unit = units(scan, looked, rule, whole="first_order" in used)
+    unit = units(scan, looked, rule, whole=whole)
     touch = touches(scan, of=unit)
-    known = {"first_order", *_SHARED, *(f"{TOUCH}{name}" for name in COLUMNS)}
     split = Split(rule.weighting, rule.drop_direct, rule.by_touch, rule.ends_share)
     values = {
         "workspace": scan.workspace_id,
         "within": micros_of(rule.window),
         "half_life": float(micros_of(rule.half_life)),
     }
-    found = source(_shares, split, tuple(sorted(used & known)))
-    return found.under("credits", *read_by(unit, touch), **values)
+    return source(_shares, split, whole).under("credits", *read_by(unit, touch), **values)
 
 
 class Split(NamedTuple):
@@ -76,60 +84,51 @@ class Split(NamedTuple):
     ends_share: float
 
 
-def _shares(rule: Split, used: tuple[str, ...]) -> sa.Select[Any]:
-    unit = UNIT
-    asked = tuple(name.removeprefix(TOUCH) for name in used if name.startswith(TOUCH))
-    shared = _split(_paths(rule, asked), rule, [name for name in _SHARED if name in used])
+def _shares(rule: Split, whole: bool) -> sa.Select[Any]:
+    unit, shared = UNIT, _split(_paths(rule), rule)
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
-    columns = [shared.c[f"touch_{name}"] for name in asked]
-    parts = [
-        sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) if name in used else unit.c[name]
-        for name in _SHARED
-    ]
+    columns = [shared.c[f"touch_{name}"] for name in COLUMNS]
+    parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SHARED]
     facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order")]
-    if "first_order" in used:
-        facts.append(unit.c.first_order)
+    first = [unit.c.first_order] if whole else []
     attributed = shared.c.unit.is_not(None).label("attributed")
-    return sa.select(at.label("at"), *columns, *parts, *facts, attributed).select_from(
+    return sa.select(at.label("at"), *columns, *parts, *facts, *first, attributed).select_from(
         unit.outerjoin(shared, shared.c.unit == unit.c.unit)
     )
 
 
-def _paths(rule: Split, asked: tuple[str, ...]) -> sa.Subquery:
+def _paths(rule: Split) -> Derived:
     """The touches in the window of every unit, with their place in the path."""
-    touched = source(seen, UNIT.name, "touches", asked, ("has_path", *_SHARED)).under("reached")
+    touched = source(seen, UNIT.name, "touches", COLUMNS, ("has_path", *_SHARED)).under("reached")
     every = sa.func.bool_and(touched.c.is_direct).over(partition_by=touched.c.unit)
     counts = sa.or_(sa.not_(touched.c.is_direct), every).label("counts")
-    met = sa.select(touched, counts).where(touched.c.has_path).subquery("met")
+    met = touched.wider("met", counts, where=[touched.c.has_path])
     together: Any = {"partition_by": met.c.unit}
     in_time = (met.c.touch_at, met.c.touch_seq)
-    counted = sa.select(
-        met,
+    return met.wider(
+        "path",
         sa.func.row_number().over(**together, order_by=in_time).label("place"),
         sa.func.count().over(**together).label("n"),
         sa.func.min(met.c.waited).over(**together).label("least"),
+        where=[met.c.counts] if rule.drop_direct else [],
     )
-    return (counted.where(met.c.counts) if rule.drop_direct else counted).subquery("path")
 
 
-def _split(path: sa.Subquery, rule: Split, shared: list[str]) -> sa.Subquery:
-    """The part of every touch in each asked number of its unit."""
+def _split(path: Derived, rule: Split) -> Derived:
+    """The part of every touch in each number of its unit."""
     if rule.weighting in {Weighting.FIRST, Weighting.LAST}:
         chosen = 1 if rule.weighting is Weighting.FIRST else path.c.n
-        parts = [path.c[name].label(f"part_{name}") for name in shared]
-        return sa.select(path, *parts).where(path.c.place == chosen).subquery("shared")
-    weighted = sa.select(path, _weight(path.c, rule).label("weight")).subquery()
-    whole = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit)
-    summed = sa.select(weighted, whole.label("whole")).where(weighted.c.weight > 0).subquery()
-    quotas = [_quota(summed.c, name, rule) for name in shared]
-    floors = sa.select(
-        summed,
-        *(sa.func.floor(quota).label(f"floor_{name}") for name, quota in zip(shared, quotas, strict=True)),
-        *(_rest(summed.c, name, rule).label(f"rest_{name}") for name in shared),
-    ).subquery()
-    return sa.select(floors, *(_part(floors.c, name).label(f"part_{name}") for name in shared)).subquery(
-        "shared"
+        parts = [path.c[name].label(f"part_{name}") for name in _SHARED]
+        return path.wider("shared", *parts, where=[path.c.place == chosen])
+    weighted = path.wider("weighted", _weight(path.c, rule).label("weight"))
+    whole = sa.func.sum(weighted.c.weight).over(partition_by=weighted.c.unit).label("whole")
+    summed = weighted.wider("summed", whole, where=[weighted.c.weight > 0])
+    floors = summed.wider(
+        "floors",
+        *(sa.func.floor(_quota(summed.c, name, rule)).label(f"floor_{name}") for name in _SHARED),
+        *(_rest(summed.c, name, rule).label(f"rest_{name}") for name in _SHARED),
     )
+    return floors.wider("shared", *(_part(floors.c, name).label(f"part_{name}") for name in _SHARED))
 
 
 def _weight(columns: Any, rule: Split) -> Expression:

@@ -107,7 +107,7 @@ def _paid(told: tuple[Any, ...] | None) -> tuple[int, bool]:
 
 def _money(scan: Scan) -> sa.Select[Any]:
     """Charges by session: how much, and whether some is foreign."""
-    rows = MoneyRows(scan, scan.span, frozenset(), few=True)
+    rows = MoneyRows(scan, scan.span, few=True)
     c = rows.table.c
     own = c.currency.is_not_distinct_from(scan.currency)
     revenue = sa.func.coalesce(sa.func.sum(c.amount).filter(own), 0)
@@ -118,7 +118,7 @@ def _money(scan: Scan) -> sa.Select[Any]:
 
 
 def _conversions(plan: JourneyPlan) -> sa.Select[Any]:
-    c = conversions(plan.scan, plan.scan.span, frozenset(), few=True).c
+    c = conversions(plan.scan, plan.scan.span, few=frozenset()).c
     columns = {"unit": c.seq, "seq": c.seq, "person_no": c.person_no, "timestamp": c.timestamp}
     mine = (c.person_no.is_not(None), *between(c.timestamp, plan.scan.span))
     found = sa.select(*(columns[column.name].label(column.name) for column in REACHED.c))

@@ -124,7 +124,7 @@ def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> li
 
 def _paid(scan: Scan) -> sa.FromClause:
     """Charges; a repeat of an order is none."""
-    money = MoneyRows(scan, scan.span, frozenset())
+    money = MoneyRows(scan, scan.span)
     table = money.table
     columns = (table.c.seq, table.c.timestamp, table.c.amount, table.c.currency)
     return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")

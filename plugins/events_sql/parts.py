@@ -66,20 +66,20 @@ class Part:
 
     @cached_property
     def _rows(self) -> Rows:
-        scan, span, used = self.plan.scan, self._span, self._used()
+        scan, span, whole = self.plan.scan, self._span, self._asks_for("first_order")
         if self._relation is Relation.CREDITS and self.plan.credit:
-            return CreditRows(scan, span, self.plan.credit, used)
+            return CreditRows(scan, span, self.plan.credit, whole=whole)
         if told_by_sessions(self.plan, self.leaves[self.own[0]]):
-            return PresentRows(scan, span, used)
-        return rows_of(self._relation, scan, span, used)
+            return PresentRows(scan, span)
+        return rows_of(self._relation, scan, span, whole=whole)
 
-    def _used(self) -> frozenset[str]:
-        """Columns the part asks for."""
+    def _asks_for(self, column: str) -> bool:
+        """Whether the part looks at a column."""
         predicates = [*self.plan.scan.filters, *(p for i in self.own for p in self.leaves[i].where)]
-        named = [self.leaves[i].column for i in self.own]
-        named += [dimension.get(self._relation) for dimension in self.plan.dimensions]
-        asked = (*(p.column for p in predicates), *named)
-        return frozenset(part for name in asked if name for part in name.split("|"))
+        counted = (self.leaves[i].column for i in self.own)
+        grouped = (dimension.get(self._relation) for dimension in self.plan.dimensions)
+        names = (*(p.column for p in predicates), *counted, *grouped)
+        return any(column in name.split("|") for name in names if name)
 
     @cached_property
     def _dimensions(self) -> list[Expression]:

@@ -43,7 +43,7 @@ def _counted(reader: Reader, of_unit: sa.Subquery) -> Counter[Any]:
 
 def _conversions(plan: PathPlan) -> sa.CTE:
     """Conversions of the span with their persons."""
-    table = conversions(plan.scan, plan.scan.span, frozenset())
+    table = conversions(plan.scan, plan.scan.span)
     joined, person_no = person_of(table, workspace=plan.scan.workspace_id)
     where = between(table.c.timestamp, plan.scan.span)
     if plan.event_names is not None:

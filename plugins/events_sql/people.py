@@ -230,13 +230,13 @@ def _latest(scan: Scan) -> sa.Select[Any]:
 
 
 def _converted(scan: Scan) -> sa.Select[Any]:
-    source, number, where = _of_page(scan, conversions(scan, scan.span, used_by(scan), few=True))
+    source, number, where = _of_page(scan, conversions(scan, scan.span, few=used_by(scan)))
     return sa.select(number, sa.func.count()).select_from(source).where(*where).group_by(number)
 
 
 def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
-    rows = MoneyRows(scan, scan.span, frozenset(), few=shown)
+    rows = MoneyRows(scan, scan.span, few=shown)
     number = rows.person_no
     own = rows.table.c.currency.is_not_distinct_from(scan.currency)
     foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0

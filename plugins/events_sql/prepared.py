@@ -7,7 +7,7 @@ value it has a parameter, which whoever uses it gives. A source may be made of o
 is not given there is one of the source around it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import starmap
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -100,6 +100,14 @@ class Derived(sa.FromClause):
     def c(self) -> Any:
         """Its columns."""
         return _Columns(self, self._kinds)
+
+    def wider(
+        self, name: str, *columns: sa.Label[Any], where: Sequence[sa.ColumnElement[Any]] = ()
+    ) -> "Derived":
+        """Its rows that meet some conditions, with further columns, under another name."""
+        own: sa.ColumnElement[Any] = sa.literal_column(f"{self.name}.*")
+        found = sa.select(own, *columns).select_from(self).where(*where)
+        return Derived(found, name, {**self._kinds, **{column.name: column.type for column in columns}})
 
 
 @compiles(Derived)

@@ -4,7 +4,6 @@ A session that begins or ends in the span has an event there. Only of one that r
 span the events have to be asked.
 """
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -38,8 +37,8 @@ def _is_of_session(name: str) -> bool:
 class PresentRows(Rows):
     """EVENTS as far as leaves `told_by_sessions` see them: one row per session, or a few."""
 
-    def __init__(self, scan: Scan, span: Span, used: Iterable[str]) -> None:
-        self.table = source(_present, *sorted(_kept(used))).under("present", **told(scan, span))
+    def __init__(self, scan: Scan, span: Span) -> None:
+        self.table = source(_present).under("present", **told(scan, span))
         self.at = self.table.c.first_at
         super().__init__(scan)
 
@@ -54,14 +53,10 @@ class PresentRows(Rows):
         return self.table.c[ENTRY_PREFIX + name.removeprefix(_ENTRY)]
 
 
-def _kept(used: Iterable[str]) -> set[str]:
-    return {ENTRY_PREFIX + name.removeprefix(_ENTRY) for name in used if name.startswith(_ENTRY)}
-
-
-def _present(*entry_columns: str) -> sa.CompoundSelect[Any]:
+def _present() -> sa.CompoundSelect[Any]:
     c = SESSIONS.c
     own = (c.workspace_id == WORKSPACE, sa.not_(c.is_bot), c.first_at < END, c.last_at >= START)
-    columns = [c.visitor_no, c.session_no, c.first_at, *(c[name] for name in entry_columns)]
+    columns = [c.visitor_no, c.session_no, c.first_at, *(c[ENTRY_PREFIX + name] for name in ENTRY_COLUMNS)]
     settled = sa.select(*columns).where(*own, sa.or_(c.first_at >= START, c.last_at < END))
     reaching_over = (
         sa.select(*columns)

@@ -187,8 +187,8 @@ class SessionRows(Rows):
 class MoneyRows(Rows):
     """MONEY."""
 
-    def __init__(self, scan: Scan, span: Span, used: frozenset[str], *, few: bool = False) -> None:
-        self.table = _ledger(scan, span, whole="first_order" in used, few=few)
+    def __init__(self, scan: Scan, span: Span, *, whole: bool = False, few: bool = False) -> None:
+        self.table = _ledger(scan, span, whole=whole, few=few)
         self.at = self.table.c.booked
         super().__init__(scan)
         self.where += between(self.at, span)
@@ -215,24 +215,24 @@ class MoneyRows(Rows):
         return within(first.c.first_at, self.scan.span)
 
 
-def rows_of(relation: Relation, scan: Scan, span: Span, used: frozenset[str]) -> Rows:
+def rows_of(relation: Relation, scan: Scan, span: Span, *, whole: bool) -> Rows:
     """The rows of a relation that count in a span.
 
     Args:
         relation: one this store has.
         scan: workspace, bots, conversions; its span says what is new.
         span: instants the rows lie in.
-        used: columns a plan asks for.
+        whole: tell first orders too, so look at all time.
     """
     match relation:
         case Relation.EVENTS:
             return EventRows(scan, span)
         case Relation.CONVERSIONS:
-            return EventRows(scan, span, conversions(scan, span, used))
+            return EventRows(scan, span, conversions(scan, span))
         case Relation.SESSIONS:
             return SessionRows(scan, span)
         case Relation.MONEY:
-            return MoneyRows(scan, span, used)
+            return MoneyRows(scan, span, whole=whole)
         case _:
             raise ValueError(f"an event store has no {relation} for this plan")
 
@@ -256,16 +256,17 @@ def used_by(scan: Scan) -> frozenset[str]:
     return frozenset(part for p in scan.filters for part in p.column.split("|"))
 
 
-def conversions(scan: Scan, span: Span, used: frozenset[str], *, few: bool = False) -> sa.FromClause:
+def conversions(scan: Scan, span: Span, *, few: frozenset[str] | None = None) -> sa.FromClause:
     """Events that convert, one per name and order within 7 days; repeats are sought that far back.
 
     Args:
         scan: the workspace, and what converts.
         span: instants they lie in.
-        used: columns a plan asks for.
-        few: look at `kin.DEEDS` alone.
+        few: look at `kin.DEEDS` alone, and tell these columns; else all, as engines read no others than
+            those that are asked for.
     """
-    shape = (scan.conversions.any_revenue, few, *needed(used))
+    names = tuple(c.name for c in EVENTS.columns) if few is None else (*needed(few), *_told_of(few=True))
+    shape = (scan.conversions.any_revenue, few is not None, *names)
     return source(_conversions, *shape).under("conversions", **told(scan, with_repeats(span)))
 
 
@@ -275,7 +276,7 @@ def with_repeats(span: Span) -> Span:
 
 
 def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
-    c, names = _looked_through(few).c, (*names, *_told_of(few))
+    c = _looked_through(few).c
     columns = [c[name] for name in names]
     repeat = not_a_repeat(c, standard_name(c.event_name))
     found = (

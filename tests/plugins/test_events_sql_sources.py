@@ -26,7 +26,7 @@ def scan(start: datetime = START, *names: str) -> Scan:
 
 
 def rendered(of: Scan, dialect: Any) -> tuple[str, Any]:
-    found = conversions(of, of.span, frozenset())
+    found = conversions(of, of.span)
     return Statements(dialect()).render(sa.select(sa.func.count()).select_from(found))
 
 
