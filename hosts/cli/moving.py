@@ -9,6 +9,9 @@ from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, complaints, output
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from uuid import UUID
+
+    from rich.progress import TaskID
 
     from hosts.moving.comparing import Difference
     from service_core.access.model import Workspace
@@ -40,16 +43,15 @@ def move(
 
 
 def _shown(config: "Path", source: str | None, target: str) -> "list[Difference]":
-    """Run under a progress bar for each workspace."""
+    """Run under a progress bar for each workspace, and one for all that is compared."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from hosts.moving.run import Watching
     from hosts.moving.run import move as moved
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=output()) as bars:
-        tasks = {}
-        comparing = bars.add_task("Comparing", total=None, visible=False)
+    name = TextColumn("{task.description}", markup=False)
+    with Progress(name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=output()) as bars:
+        tasks: dict[UUID | None, TaskID] = {}
 
         def copying(workspace: "Workspace", total: int, more: int) -> None:
             if workspace.id not in tasks:
@@ -57,9 +59,14 @@ def _shown(config: "Path", source: str | None, target: str) -> "list[Difference]
             bars.advance(tasks[workspace.id], more)
 
         def compared(workspace: "Workspace", month: str) -> None:
-            bars.update(comparing, description=f"Comparing {workspace.name} {month}", advance=1, visible=True)
+            if None not in tasks:
+                tasks[None] = bars.add_task("", total=None)
+            bars.update(tasks[None], description=f"Comparing {workspace.name} {month}", advance=1)
 
-        return asyncio.run(moved(config, source, target, Watching(copying, compared)))
+        found = asyncio.run(moved(config, source, target, Watching(copying, compared)))
+        if None in tasks:
+            bars.update(tasks[None], description="Comparing", total=bars.tasks[-1].completed)
+        return found
 
 
 def _differ(found: "list[Difference]") -> None:
