@@ -94,8 +94,8 @@ def run_shown(task: "Task", name: str, size: int) -> "Outcome":
 
     from hosts.importing.run import bring_in
 
-    name = TextColumn("{task.description}", markup=False)
-    with Progress(name, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=output()) as bars:
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(text, BarColumn(), TaskProgressColumn(), TimeRemainingColumn(), console=output()) as bars:
         reading = bars.add_task(f"Reading {name}", total=size)
         storing = bars.add_task("Storing", total=None)
 
