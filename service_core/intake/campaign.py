@@ -30,6 +30,9 @@ PERSONAL: Final = frozenset(
 ON_ADDRESSES: Final = frozenset({*UTM, *_READ_AS, "lyr"})
 """Properties that page addresses carry as query parameters of the same name."""
 
+UNKNOWN: Final = "(not set)"
+"""What answers call a value that is absent; whoever sends it says no more than that (contract 2.8)."""
+
 _UTM_NAMES: Final = frozenset(UTM)
 _MAX_VALUE: Final = 1024
 
@@ -131,6 +134,6 @@ def _install_referrer(address: str) -> Iterator[dict[str, str]]:
 
 
 def text(value: object) -> str | None:
-    """A campaign value: text or a number, trimmed and cut; None when empty or of another type."""
+    """A campaign value: text or a number, trimmed and cut; None when empty, unknown or of another type."""
     found = scalar(value)
-    return found[:_MAX_VALUE] if found else None
+    return found[:_MAX_VALUE] if found and found != UNKNOWN else None

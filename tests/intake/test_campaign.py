@@ -13,6 +13,13 @@ def test_values_are_trimmed_and_empty_ones_are_absent():
     assert (found.utm, found.lyr) == ({"utm_source": "a", "utm_id": "12"}, "t")
 
 
+def test_whoever_sends_the_label_of_an_unknown_value_sends_none():
+    found = campaign(
+        {"utm_source": "a", "utm_campaign": "(not set)", "utm_term": " (not set) ", "lyr": "(not set)"}
+    )
+    assert (found.utm, found.lyr) == ({"utm_source": "a"}, None)
+
+
 def test_nothing_is_nothing():
     assert campaign({"plan": "pro"}).empty
 

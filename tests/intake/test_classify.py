@@ -124,7 +124,7 @@ def test_a_referrer_is_found_in_the_lists_or_named_by_its_registrable_domain(hos
         (utm("a", "online video"), ("a", "online video", "video")),
         (utm("a", "link"), ("a", "link", "referral")),
         (utm("a", "x", "2026 Cross-Network"), ("a", "x", "cross_network")),
-        (utm("(direct)", "(not set)"), ("(direct)", "(not set)", "direct")),
+        (utm("(direct)", "(not set)"), ("(direct)", "(none)", "direct")),
         (utm("(direct)"), ("(direct)", "(none)", "direct")),
         (utm(name="only"), ("(direct)", "(none)", "unassigned")),
         (utm("a", "retargeting"), ("a", "retargeting", "paid_other")),
