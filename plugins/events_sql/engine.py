@@ -18,7 +18,7 @@ from plugins.events_sql.settings import SqlSettings
 from plugins.events_sql.statements import Built, Statement, Statements, statements_of
 from plugins.events_sql.templates import Values
 from plugins.events_sql.watch import Watch
-from service_core.plugin import Event, FunnelPlan, QueryTimeout, StoreUnavailable
+from service_core.plugin import Event, QueryTimeout, StoreUnavailable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,9 +105,6 @@ class Backend(Protocol):
     def session(self, budget: float | None = None) -> Session:
         """A session; its statements may take ``budget`` seconds each, or any time."""
 
-    def walk(self, plan: FunnelPlan, reader: "Reader") -> list[tuple[Any, ...]]:
-        """The one row of an ordered walk over the table ``steps`` of the question (`walks.ordered`)."""
-
     def append(self, writer: "Reader", events: Sequence[Event]) -> int:
         """Store what is new of a batch, atomically; the number of new events."""
 
@@ -163,10 +160,6 @@ class Reader:
     def frame(self, statement: Statement | Built) -> "pl.DataFrame":
         """The answer as a data frame."""
         return self.session.frame(*self._statements.render(statement))
-
-    def walk(self, plan: FunnelPlan) -> list[tuple[Any, ...]]:
-        """The one row of an ordered walk, as the engine walks best."""
-        return self._backend.walk(plan, self)
 
     def keep(self, name: str, statement: Statement | Built) -> None:
         """Keep an answer as a table of this question alone, for the statements that follow."""

@@ -15,7 +15,7 @@ from plugins.events_sql.facts import among
 from plugins.events_sql.relations import EventRows, between
 from plugins.events_sql.rows import naive
 from plugins.events_sql.walking import Walked, walk
-from plugins.events_sql.walks import steps
+from plugins.events_sql.walks import ordered, steps
 from service_core.plugin import FunnelOrder, FunnelPlan, FunnelStep, FunnelTable, Span
 
 _MICRO: Final = 1e6
@@ -29,7 +29,7 @@ def funnel(plan: FunnelPlan, reader: Reader) -> FunnelTable:
     looked = Span(plan.scan.span.start, end)
     reader.keep("steps", _steps(plan, looked))
     if plan.order is FunnelOrder.ORDERED and not _overlap(plan):
-        (row,) = reader.walk(plan)
+        (row,) = reader.rows(ordered(plan))
         return _table(row)
     return _walked(plan, walk(plan, reader.rows(_listed(plan))))
 
@@ -38,7 +38,7 @@ def _listed(plan: FunnelPlan) -> sa.Select[Any]:
     """The events of the units that started, unit by unit in order."""
     table = steps(plan)
     started = sa.select(table.c.unit).where(table.c.starts)
-    return sa.select(table).where(table.c.unit.in_(started)).order_by(table.c.unit, table.c.pos)
+    return sa.select(table).where(table.c.unit.in_(started)).order_by(table.c.unit, table.c.t, table.c.seq)
 
 
 def _overlap(plan: FunnelPlan) -> bool:
@@ -47,7 +47,7 @@ def _overlap(plan: FunnelPlan) -> bool:
 
 
 def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
-    """The events that matter: unit, place in its order, instant, which steps it can be."""
+    """The events that matter: unit, instant, sequence, which steps it can be (`walks.steps`)."""
     rows = EventRows(plan.scan, looked)
     names = frozenset().union(*plan.steps, plan.exclude or ())
     name = rows.table.c.event_name
@@ -57,8 +57,8 @@ def _steps(plan: FunnelPlan, looked: Span) -> sa.Select[Any]:
     starts = sa.and_(among(name, firsts), *between(rows.at, plan.scan.span), *seen)
     columns: list[Expression] = [
         unit.label("unit"),
-        fn.Position(rows.at, rows.table.c.seq).label("pos"),
         fn.Micros(rows.at).label("t"),
+        rows.table.c.seq,
         sa.func.coalesce(starts, sa.false()).label("starts"),
         (among(name, plan.exclude) if plan.exclude else sa.false()).label("excluded"),
         *(among(name, step).label(f"in{k}") for k, step in enumerate(plan.steps)),

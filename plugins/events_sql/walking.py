@@ -11,13 +11,18 @@ from service_core.plugin import FunnelOrder, FunnelPlan, FunnelStep
 
 
 class Happened(NamedTuple):
-    """An event of a unit: place, microsecond, and what it can be."""
+    """An event of a unit: microsecond and sequence, and what it can be."""
 
-    pos: int
     t: int
+    seq: int
     starts: bool
     excluded: bool
     steps: tuple[bool, ...]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands among all events."""
+        return self.t, self.seq
 
 
 Attempt = list[Happened]
@@ -41,7 +46,7 @@ def walk(plan: FunnelPlan, rows: Iterable[Sequence[Any]]) -> Walked:
 
     Args:
         plan: the funnel.
-        rows: unit, place, microsecond, starts, excluded, and a truth per step; unit by unit, in order.
+        rows: unit, microsecond, sequence, starts, excluded, and a truth per step; unit by unit, in order.
     """
     reached: list[Attempt] = []
     still_open = 0
@@ -82,4 +87,6 @@ def _walk(plan: FunnelPlan, events: Iterable[Happened]) -> Attempt:
 
 def _spoilt(events: Iterable[Happened], attempt: Attempt) -> bool:
     """Whether an excluded event lies between two of its steps."""
-    return any(e.excluded and attempt[0].pos < e.pos < attempt[-1].pos and e not in attempt for e in events)
+    return any(
+        e.excluded and attempt[0].place < e.place < attempt[-1].place and e not in attempt for e in events
+    )

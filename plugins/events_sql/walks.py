@@ -13,71 +13,108 @@ _INT: Final = sa.BigInteger
 
 
 def steps(plan: FunnelPlan) -> sa.TableClause:
-    """The events that matter, as kept for the question: unit, place, microsecond, what each can be."""
+    """The events that matter, as kept for the question: unit, microsecond, sequence, what each can be."""
     truths = ("starts", "excluded", *(f"in{k}" for k in range(len(plan.steps))))
-    columns = (sa.column("unit", _INT), sa.column("pos", fn.Position.type), sa.column("t", _INT))
+    columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
     return sa.table("steps", *columns, *(sa.column(name, sa.Boolean) for name in truths))
 
 
 def ordered(plan: FunnelPlan) -> sa.Select[Any]:
     """How many units reached each step, how long it took them, and how many may still convert.
 
-    Every event knows the place of the next one of each step; from every possible start the places are
-    followed, and of the attempts of a unit the deepest counts, the earliest of equals.
+    Most units never do anything that could be a second step: these are only counted. Of the attempts of the
+    others the deepest counts, the earliest of equals.
     """
-    attempts = _attempts(plan)
-    c, last = attempts.c, len(plan.steps) - 1
-    place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.pos0))
-    placed = sa.select(*c, place.label("place")).where(c.clean).subquery("placed")
-    best = sa.select(placed).where(placed.c.place == 1).subquery("best")
+    last = len(plan.steps) - 1
+    units = _units(plan)
+    best = _best(plan, units)
+    u, b = units.c, best.c
     facts: list[Any] = [sa.func.count()]
     for k in range(1, last + 1):
-        reached, waited = best.c.depth > k, best.c[f"t{k}"] - best.c[f"t{k - 1}"]
+        reached, waited = b.depth > k, b[f"t{k}"] - b[f"t{k - 1}"]
         facts += [
             sa.func.count().filter(reached),
             fn.Median(waited, reached),
             sa.cast(sa.func.sum(waited).filter(reached), sa.Double),
         ]
-    in_time = best.c.latest + sa.literal(micros_of(plan.window)) >= sa.literal(micros(plan.now))
-    facts.append(sa.func.count().filter(sa.and_(best.c.depth <= last, in_time)))
-    return sa.select(*facts)
+    in_time = u.latest + sa.literal(micros_of(plan.window)) >= sa.literal(micros(plan.now))
+    converts = sa.func.coalesce(b.depth > last, sa.literal(not last))
+    facts.append(sa.func.count().filter(sa.and_(sa.not_(converts), in_time)))
+    every = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
+    return every.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
 
 
-def _attempts(plan: FunnelPlan) -> sa.Subquery:
-    """The walk from every start: its places and times, how deep it got, and whether nothing spoilt it."""
-    followed = _followed(plan)
-    walk = [followed.alias(f"s{k}") for k in range(len(plan.steps))]
-    source: Any = walk[0]
-    for k in range(1, len(walk)):
-        same = sa.and_(walk[k].c.unit == walk[0].c.unit, walk[k].c.pos == walk[k - 1].c[f"next{k}"])
-        source = source.outerjoin(walk[k], same)
-    t0, window = walk[0].c.t, sa.literal(micros_of(plan.window))
-    reached = [sa.func.coalesce(step.c.t <= t0 + window, sa.false()) for step in walk[1:]]
+def _units(plan: FunnelPlan) -> sa.CTE:
+    """Every unit with its latest start, if any, and whether it did what could be a second step."""
+    c = steps(plan).c
+    second = c.in1 if len(plan.steps) > 1 else sa.false()
+    latest = sa.func.max(sa.case((c.starts, c.t))).label("latest")
+    return sa.select(c.unit, latest, sa.func.bool_or(second).label("goes_on")).group_by(c.unit).cte("units")
+
+
+def _best(plan: FunnelPlan, units: sa.CTE) -> sa.Subquery:
+    """The best attempt of every unit that went on: how deep it got, and when it reached each step."""
+    walked = _followed(plan, units).c
+    last = len(plan.steps) - 1
+    window = sa.literal(micros_of(plan.window))
     depth: Expression = sa.literal_column("1", _INT)
-    for one in reached:
-        depth += sa.case((one, 1), else_=0)
-    places = [step.c.pos.label(f"pos{k}") for k, step in enumerate(walk)]
-    times = [step.c.t.label(f"t{k}") for k, step in enumerate(walk)]
-    latest = sa.func.max(t0).over(partition_by=walk[0].c.unit).label("latest")
-    columns = (walk[0].c.unit, *places, *times, latest, depth.label("depth"), walk[0].c.spoil)
-    every = sa.select(*columns).select_from(source).where(walk[0].c.starts).subquery("walks")
-    end = sa.case(*((every.c.depth == k + 1, every.c[f"pos{k}"]) for k in range(len(walk))))
-    clean = sa.not_(sa.func.coalesce(every.c.spoil < end, sa.false()))
-    return sa.select(*every.c, clean.label("clean")).subquery("attempts")
+    for k in range(1, last + 1):
+        depth += sa.case((walked[f"t{k}"] <= walked.t + window, 1), else_=0)
+    times = (walked[f"t{k}"] for k in range(1, last + 1))
+    found = sa.select(walked.unit, walked.t.label("t0"), walked.seq, *times, depth.label("depth"))
+    if plan.exclude:
+        found = found.add_columns(walked.place, walked.spoil, *(walked[f"p{k}"] for k in range(1, last + 1)))
+    attempts = found.where(walked.starts).subquery("attempts")
+    c = attempts.c
+    place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.t0, c.seq))
+    numbered = sa.select(*c, place.label("nth"))
+    if plan.exclude:
+        end = sa.case(*((c.depth == k + 1, c[f"p{k}"]) for k in range(1, last + 1)), else_=c.place)
+        numbered = numbered.where(sa.not_(sa.func.coalesce(c.spoil > end, sa.false())))
+    best = numbered.subquery("numbered")
+    return sa.select(best).where(best.c.nth == 1).subquery("best")
 
 
-def _followed(plan: FunnelPlan) -> sa.CTE:
-    """Every event with the place of the next one of each later step, and of the next excluded one.
+def _followed(plan: FunnelPlan, units: sa.CTE) -> sa.Subquery:
+    """Every event of the units that went on with the instants of the next steps from there.
 
-    From the last to the first, so that what comes after only grows: from the first on, PostgreSQL goes
+    Level by level from the last step: who looks for step ``k`` finds it in the next event that can be it, and
+    the steps after it where that one finds them. The later an event, the later what it finds, so that is the
+    least of what all following ones find. Places grow from the last event of a unit to the first; the events
+    are gone through in this order, so that what comes after only grows: from the first on, PostgreSQL goes
     through it again for each event, which takes minutes for a unit with tens of thousands of them.
     """
     table = steps(plan)
-    after: Any = {"partition_by": table.c.unit, "order_by": table.c.pos.desc(), "rows": (None, -1)}
+    goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
+    found = sa.select(*table.c)
+    if plan.exclude:
+        found = found.add_columns(sa.func.row_number().over(**_backwards(table.c)).label("place"))
+    level = found.select_from(table.join(units, goes_on)).subquery("events_of_units")
+    for k in reversed(range(1, len(plan.steps))):
+        level = sa.select(*_next(level, k, len(plan.steps), bool(plan.exclude))).subquery(f"from{k}")
+    return level
 
-    def following(truth: str, name: str) -> Expression:
-        return sa.func.min(sa.case((table.c[truth], table.c.pos))).over(**after).label(name)
 
-    next_steps = [following(f"in{k}", f"next{k}") for k in range(1, len(plan.steps))]
-    columns = (table.c.unit, table.c.pos, table.c.t, table.c.starts)
-    return sa.select(*columns, *next_steps, following("excluded", "spoil")).cte("followed")
+def _next(level: sa.Subquery, k: int, steps: int, excluding: bool) -> list[Any]:
+    """What is known of each event, and what it finds who looks for step ``k`` from there."""
+    c = level.c
+    after = {**_backwards(c), "rows": (None, -1)}
+
+    def first(truth: str, found: str, name: str, of: Any = sa.func.min) -> Any:
+        return of(sa.case((c[truth], c[found]))).over(**after).label(name)
+
+    known = [
+        column for column in c if column.name not in {f"{kind}{j}" for kind in "tp" for j in range(k, steps)}
+    ]
+    later = range(k + 1, steps)
+    columns = [*known, first(f"in{k}", "t", f"t{k}"), *(first(f"in{k}", f"t{j}", f"t{j}") for j in later)]
+    if excluding:
+        columns += [first(f"in{k}", "place", f"p{k}", sa.func.max)]
+        columns += [first(f"in{k}", f"p{j}", f"p{j}", sa.func.max) for j in later]
+        if k == 1:
+            columns.append(first("excluded", "place", "spoil", sa.func.max))
+    return columns
+
+
+def _backwards(columns: Any) -> dict[str, Any]:
+    return {"partition_by": columns.unit, "order_by": (columns.t.desc(), columns.seq.desc())}

@@ -24,8 +24,7 @@ from plugins.events_sql.dialects.clickhouse.spelling import KEPT, STEP, ClickHou
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import ClickHouseSettings
 from plugins.events_sql.templates import Values
-from plugins.events_sql.walks import ordered
-from service_core.plugin import Event, FunnelPlan, QueryTimeout, StartupError
+from service_core.plugin import Event, QueryTimeout, StartupError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -290,10 +289,6 @@ class ClickHouse:
     def session(self, budget: float | None = None) -> ClickHouseSession:
         """A session whose statements the server itself stops at the budget."""
         return ClickHouseSession(self, budget)
-
-    def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
-        """Walk by window functions."""
-        return reader.rows(ordered(plan))
 
     def append(self, writer: Reader, events: Sequence[Event]) -> int:
         """Store what is new of a batch, then bring up to date what follows from it."""

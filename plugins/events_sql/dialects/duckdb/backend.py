@@ -12,13 +12,11 @@ from sqlalchemy.schema import CreateTable
 from plugins.events_sql import writing
 from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
-from plugins.events_sql.dialects.duckdb.walk import walk
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.periods import micros, micros_of
 from plugins.events_sql.settings import DuckSettings
 from plugins.events_sql.tables import META
 from plugins.events_sql.templates import Values
-from service_core.plugin import Event, FunnelPlan, StartupError, StoreUnavailable
+from service_core.plugin import Event, StartupError, StoreUnavailable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,10 +188,6 @@ class DuckDb:
             session = DuckSession(self._root.cursor(), self._take_back)
             self._lent += 1
             return session
-
-    def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
-        """Walk by ASOF joins."""
-        return reader.text(walk(plan), [micros_of(plan.window), micros(plan.now)])
 
     def append(self, writer: Reader, events: Sequence[Event]) -> int:
         """Store what is new of a batch; months remember how many rows came unsorted."""

@@ -25,8 +25,7 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import PostgresSettings
 from plugins.events_sql.tables import BATCH, META
 from plugins.events_sql.templates import Values
-from plugins.events_sql.walks import ordered
-from service_core.plugin import Event, FunnelPlan, StartupError
+from service_core.plugin import Event, StartupError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -250,10 +249,6 @@ class Postgres:
     def session(self, budget: float | None = None) -> PostgresSession:
         """A session whose statements the server itself stops at the budget."""
         return PostgresSession(self, budget)
-
-    def walk(self, plan: FunnelPlan, reader: Reader) -> list[tuple[Any, ...]]:
-        """Walk by window functions."""
-        return reader.rows(ordered(plan))
 
     def append(self, writer: Reader, events: Sequence[Event]) -> int:
         """Store what is new of a batch."""
