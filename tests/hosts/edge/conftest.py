@@ -16,6 +16,8 @@ CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/14
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1"
 PIXEL = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36"
 PROXIES = {"trusted_proxies": ["127.0.0.1"]}
+GUARD_SECONDS = 100
+"""Against hanging."""
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Edge:
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         reader, writer = await asyncio.open_connection(self.host, self.port)
         writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             head, _, content = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         first, *rest = head.decode("latin-1").split("\r\n")
@@ -62,7 +64,7 @@ class Edge:
 
     async def counts(self, clicks, unique_clicks, link_id=None):
         """Whether a link comes to so many clicks: a redirect need not have waited for its own."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             while await self.clicks(link_id) != (clicks, unique_clicks):
                 await asyncio.sleep(0.01)
         return True

@@ -1,7 +1,6 @@
 """Links in the ingest process as `touchpoint serve` starts it: two listeners, and clicks that survive its end."""
 
 import asyncio
-import socket
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -10,6 +9,7 @@ import pytest
 from hosts.composition.compose import compose
 from hosts.composition.load import load_settings
 from hosts.ingest.child import IngestChild
+from service_core.testing.loopback import held_port
 from service_core.workspace.links.ports import ClickCount
 from tests.hosts.edge.conftest import Edge
 from tests.workspace.conftest import Office
@@ -17,13 +17,12 @@ from tests.workspace.conftest import Office
 
 @pytest.fixture
 async def office(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        own = f"127.0.0.1:{free.getsockname()[1]}"
+    office = Office(tmp_path)
+    own = f"127.0.0.1:{held_port(office)}"
     config = tmp_path / "touchpoint.toml"
     config.write_text(
         f'[links]\ndomain = "go.example.com"\n[http]\nlinks = "{own}"\n[storage]\nevents = "memory://"\n'
     )
-    office = Office(tmp_path)
     office.service = compose(load_settings(config), tmp_path)
     office.config, office.own, office.now = config, own, datetime.now(UTC)
     async with office.service:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from service_core.kernel.errors import Unavailable503
 from service_core.kernel.settings import Settings
 from service_core.workspace.links.ports import ClickCount
-from tests.hosts.edge.conftest import CHROME, IPHONE, PIXEL, edge_of
+from tests.hosts.edge.conftest import CHROME, GUARD_SECONDS, IPHONE, PIXEL, edge_of
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 SLACK = "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"
@@ -237,7 +237,7 @@ async def test_a_click_keeps_what_the_request_said_and_a_bots_is_marked(edge, tm
     await edge.follow("/spring?gclid=Cj0&utm_source=x", agent=PIXEL, client="203.0.113.7", Referer=referrer)
     await edge.follow("/spring", agent=GOOGLEBOT, client="::ffff:203.0.113.8")
     assert await edge.counts(1, 1)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(GUARD_SECONDS):
         while len(rows := kept(tmp_path)) < 2:
             await asyncio.sleep(0.01)
     assert sorted(rows) == [

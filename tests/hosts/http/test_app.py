@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from tests.hosts.http.conftest import GUARD_SECONDS
+
 
 async def told(served, method, target, body=b"", *headers):
     status, _, content = await served.ask(method, target, body, *headers)
@@ -132,7 +134,7 @@ async def test_what_has_begun_is_finished_after_the_signal_to_stop(served, echo)
 
 async def refused(port):
     """Until no new connection is answered any more."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(GUARD_SECONDS):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)

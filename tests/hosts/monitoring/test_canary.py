@@ -38,7 +38,7 @@ async def test_a_canary_is_seen_in_the_store_after_queue_and_consumer(tmp_path):
             stop.set()
 
     async with running([ports.workspace, ports.queue, ports.events, ports.devices, ports.domains]):
-        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(100), asyncio.TaskGroup() as tasks:
             tasks.create_task(consume(pipeline_of(ports, settings.ingest), stop))
             tasks.create_task(
                 canary.sing(ports.queue, ports.events, system_clock, seconds=0.01, stop=stop, told=told)

@@ -183,7 +183,7 @@ async def test_a_killed_move_is_run_again_and_says_when_it_is_done(deployment, t
     log, new = tmp_path / "new.duckdb.wal", tmp_path / "new.duckdb"
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(200):
             while process.returncode is None and not (log.exists() and log.stat().st_size > 100_000):
                 await asyncio.sleep(0.002)
     finally:

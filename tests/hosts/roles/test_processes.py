@@ -24,6 +24,9 @@ from service_core.access.keys import found_workspace
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 
+GUARD_SECONDS = 100
+"""Against hanging."""
+
 
 @pytest.fixture
 async def config(tmp_path):
@@ -37,7 +40,7 @@ async def config(tmp_path):
 
 
 def get(address, path):
-    with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=GUARD_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -58,7 +61,7 @@ async def test_a_role_ends_with_the_process_that_started_it(config):
     (post,) = posts(config, {Role.SCHEDULER: 1}, {}, None)
     child = await post.start()
     child.process.stdin.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(GUARD_SECONDS):
         assert await child.ended() == 0
 
 
@@ -77,12 +80,12 @@ async def test_what_connects_while_a_killed_process_is_started_again_waits_and_i
     child = await post.start()
     keeping = asyncio.create_task(keep(child, post.start, stop, gone.append))
     child.process.kill()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(GUARD_SECONDS):
         while not gone:
             await asyncio.sleep(0.01)
     reader, writer = await asyncio.open_connection(*child.address.split(":"))
     writer.write(b"GET /track HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(GUARD_SECONDS):
         assert (await reader.readline()).startswith(b"HTTP/1.1 405")
     writer.close()
     stop.set()
@@ -115,14 +118,14 @@ def test_ingest_runs_apart_beside_the_embedded_stores(config):
     with serve(config, "--role", "ingest", "--ingest", "127.0.0.1:0") as process:
         assert process.stdout.readline().startswith("ingest http://127.0.0.1:")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(GUARD_SECONDS) == 0
 
 
 def test_a_second_process_of_the_same_folder_does_not_consume(config):
     config.write_text("")
     with consumer_of(config.parent) as alone, serve(config) as process:
         assert alone
-        assert process.wait(timeout=60) == 2
+        assert process.wait(GUARD_SECONDS) == 2
         assert "Another process serves" in process.stderr.read()
 
 
@@ -133,7 +136,7 @@ def test_a_second_process_of_the_same_folder_does_not_consume(config):
 def test_a_role_that_the_stores_do_not_allow_is_one_sentence_and_exit_2(config, command, options):
     config.write_text('[exports]\njobs = "redis://localhost:1"\n')
     with serve(config, *options, command=command) as process:
-        assert process.wait(timeout=60) == 2
+        assert process.wait(GUARD_SECONDS) == 2
         said = process.stderr.read().strip().splitlines()
     assert len(said) == 1
     assert "storage.events names duckdb://, which belongs to one process, and 5 would use it" in said[0]
