@@ -1,5 +1,6 @@
 """One running service, as a deployer starts it, with real traffic in it."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,14 +9,21 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from hosts.cli.deployment import ports_of
+from hosts.composition.ports import running
 from hosts.demo.running import Running, running_service
+from service_core.access.keys import mint_key
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "hosts" / "demo" / "access_log.gz"
+GUARD_SECONDS = 200
+"""Against hanging."""
+PLENTY = 1_000_000
 
 
 def touchpoint(*arguments: str) -> str:
@@ -24,31 +32,35 @@ def touchpoint(*arguments: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=GUARD_SECONDS,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def until(condition, seconds: float = 10.0):
+def until(condition, seconds: float = GUARD_SECONDS):
     """Ask again and again until the condition holds; its value, or a failure at the deadline."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.02)
     return value
 
 
 @dataclass
 class Deployment:
+    """A deployment and its keys; one may ask as often as a test looks, whatever the speed of its machine."""
+
     config: Path
     write_key: str
     agent_key: str
+    reader: str
     running: Running | None = None
 
     def get(self, path: str, key: str | None = None, **parameters) -> tuple[int, dict]:
         query = urllib.parse.urlencode(parameters)
         request = urllib.request.Request(f"{self.running.api}{path}?{query}")
-        request.add_header("Authorization", f"Bearer {key or self.agent_key}")
+        request.add_header("Authorization", f"Bearer {key or self.reader}")
         return _answer(request)
 
     def track(self, **body) -> tuple[int, dict]:
@@ -59,17 +71,32 @@ class Deployment:
 
 def _answer(request: urllib.request.Request) -> tuple[int, dict]:
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=GUARD_SECONDS) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as refused:
         return refused.code, json.load(refused)
 
 
+def made(folder: Path, *options: str) -> Deployment:
+    """What `touchpoint init` makes in a folder."""
+    said = json.loads(touchpoint("init", str(folder), "--json", *options))
+    config = Path(said["config"])
+    return Deployment(config, said["write_key"], said["agent_key"], asyncio.run(_reader(config)))
+
+
+async def _reader(config: Path) -> str:
+    ports = ports_of(config)
+    async with running([ports.workspace]):
+        (workspace,) = await ports.workspace.workspaces()
+        minted = await mint_key(
+            ports.workspace, workspace, datetime.now(UTC), name="Reader", rate_limit=PLENTY
+        )
+    return minted.secret
+
+
 @pytest.fixture(scope="session")
 def founded(tmp_path_factory) -> Deployment:
-    folder = tmp_path_factory.mktemp("deployment")
-    said = json.loads(touchpoint("init", str(folder), "--json", "--domain", "semicomplete.com"))
-    return Deployment(Path(said["config"]), said["write_key"], said["agent_key"])
+    return made(tmp_path_factory.mktemp("deployment"), "--domain", "semicomplete.com")
 
 
 @pytest.fixture(scope="session")

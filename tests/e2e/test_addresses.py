@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.e2e.conftest import until
+from tests.e2e.conftest import GUARD_SECONDS, until
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -29,7 +29,7 @@ def links_in(value, name=""):
 def posted(deployment, path, body, key=None):
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     sent = urllib.request.Request(deployment.running.api + path, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(sent, timeout=30) as answer:
+    with urllib.request.urlopen(sent, timeout=GUARD_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -43,7 +43,7 @@ def exported(deployment):
         _, job = deployment.get(path)
         return job if job["status"] == "completed" else None
 
-    return [queued, until(done, 60)]
+    return [queued, until(done)]
 
 
 def test_every_address_in_an_answer_leads_to_the_listener_that_gave_it(deployment):

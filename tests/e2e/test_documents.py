@@ -10,7 +10,7 @@ import pytest
 
 from hosts.composition.compose import installed
 from hosts.reference.pages import reference
-from tests.e2e.conftest import ROOT, touchpoint
+from tests.e2e.conftest import GUARD_SECONDS, ROOT, touchpoint
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -50,8 +50,9 @@ def test_an_example_runs_and_is_answered(example, deployment, writing_key):
         "KEY": writing_key,
     }
     done = subprocess.run(
-        ["bash", "-euc", example], capture_output=True, text=True, env=environment, check=False, timeout=30
-    )
+        ["bash", "-euc", example],
+        capture_output=True, text=True, env=environment, check=False, timeout=GUARD_SECONDS,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer.get("success", True) or answer["error"] == "Duplicate event detected"
