@@ -13,6 +13,7 @@ from hosts.composition.ports import Ports, running
 from service_core.access.model import Workspace
 from service_core.access.ports import Directory
 from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
 
 
 def service_of(config: Path) -> Service:
@@ -46,11 +47,16 @@ async def chosen(directory: Directory, public_id: str | None) -> Workspace:
     """The workspace with this public id, or the only one there is.
 
     Raises:
-        typer.BadParameter: there is none, or it is not clear which.
+        StartupError: there is none at all.
+        typer.BadParameter: none has this id, or it is not clear which is meant.
     """
     workspaces = await directory.workspaces()
     meant = [one for one in workspaces if public_id in {None, one.public_id}]
     if len(meant) == 1:
         return meant[0]
-    known = ", ".join(f"{one.public_id} ({one.name})" for one in workspaces) or "none"
+    if not workspaces:
+        raise StartupError(
+            "This deployment has no workspace. Make one with `touchpoint init DIR --config FILE`."
+        )
+    known = ", ".join(f"{one.public_id} ({one.name})" for one in workspaces)
     raise typer.BadParameter(f"name one workspace; this deployment has {known}", param_hint="--workspace")

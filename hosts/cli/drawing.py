@@ -79,7 +79,12 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
     longest = min(_NAME, max((len(name) for name, _, _ in rows), default=_BAR), max(1, room - _SHORT_BAR))
     bar = min(_BAR, max(_SHORT_BAR, room - longest))
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), show_header=False
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 1),
+        show_header=False,
     )
     table.add_column(overflow="ellipsis", max_width=longest, no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
@@ -96,12 +101,17 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
 def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     """Names and values side by side."""
     table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), show_header=False
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 1),
+        show_header=False,
     )
     table.add_column(style="dim")
     table.add_column(justify="right")
     for name, value in pairs:
-        table.add_row(name, value)
+        table.add_row(Text(name), value)
     return table
 
 

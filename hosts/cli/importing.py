@@ -122,7 +122,7 @@ def show(name: str, outcome: "Outcome") -> None:
     output().print(facts(name, rows or [("Entries", "0")]), "")
     if outcome.retimed:
         output().print(
-            f"{number(outcome.retimed)} events say a time before 2020, or none that can be read: they take that of their "
+            f"Events with a time before 2020, or none that can be read: {number(outcome.retimed)}. They take that of their "
             "receipt. In a fresh workspace --shift-to-now moves the whole file to the present instead.\n",
             style="yellow", markup=False,
         )  # fmt: skip

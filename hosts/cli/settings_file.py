@@ -14,6 +14,7 @@ def settings_text() -> str:
 def _lines(settings: Settings) -> Iterator[str]:
     yield "# Settings of this deployment. A line that is commented out shows the default."
     yield "# An environment variable TOUCHPOINT_<SECTION>__<NAME> overrides a line."
+    yield "# In a URL of files, three slashes begin at the folder of this file, four at the root: sqlite:////srv/workspace.db"
     for name in Settings.model_fields:
         section = getattr(settings, name)
         yield f"\n[{name}]"

@@ -8,6 +8,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from service_core.kernel.errors import StartupError
 
@@ -98,15 +99,27 @@ def settings_of(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
     try:
         return adapter.settings.model_validate(_url_fields(url, folder))
     except ValidationError as fault:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in fault.errors())
-        known = ", ".join(adapter.settings.model_fields)
+        wrong = "; ".join(map(_said, fault.errors()))
+        options = ", ".join(
+            sorted(adapter.settings.model_fields.keys() - AdapterSettings.model_fields.keys())
+        )
         raise StartupError(
-            f"The {adapter.scheme}:// URL of {adapter.port!r} does not fit its adapter: {wrong}. It knows: {known}."
+            f"The {adapter.scheme}:// URL of {adapter.port!r} does not fit its adapter: {wrong}. "
+            f"Options after its ? are: {options or 'none'}."
         ) from None
     except ValueError as fault:
         raise StartupError(
             f"The {adapter.scheme}:// URL of {adapter.port!r} cannot be read: {fault}."
         ) from None
+
+
+def _said(error: ErrorDetails) -> str:
+    """What is wrong with a part of a URL, or with all of it."""
+    name = ".".join(map(str, error["loc"]))
+    if error["type"] == "extra_forbidden":
+        return f"{name} is no option of it"
+    reason = error["msg"].removeprefix("Value error, ")
+    return f"{name}: {reason}" if name else reason
 
 
 def _url_fields(url: str, folder: Path) -> dict[str, object]:

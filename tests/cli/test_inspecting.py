@@ -72,7 +72,7 @@ def test_a_free_signup_is_told_where_others_can_reach_it(section, free):
 BROKEN = {
     "an unknown setting": ('[storage]\nevnts = "x"', "storage.evnts", "Did you mean storage.events"),
     "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
-    "a URL that does not fit": ('[limits]\nstore = "memory://?size=1"', "size", "limits"),
+    "a URL that does not fit": ('[limits]\nstore = "memory://?size=1"', "size is no option", "Options after its ?"),
     "a bad value": ('[http]\nserver = "apache"', "http.server", "hypercorn"),
     "a database that is no database": (
         '[storage]\nworkspace = "sqlite:///touchpoint.toml"',
