@@ -1,0 +1,97 @@
+"""A program that a person connected, speaking to ``POST /mcp``."""
+
+import json
+from datetime import timedelta
+from itertools import count
+
+from hosts.client_address import ClientAddress
+from hosts.http.app import quart_app
+from hosts.mcp.app import mcp
+from service_core.access.members.enrol import enrol
+from service_core.access.model import Grant
+from service_core.access.oauth.model import Client, Issued, Ticket, TicketKind
+from service_core.access.roles import Role
+from service_core.kernel.ids import digest, new_access_token, new_id, new_token
+from service_core.kernel.operations import Scope
+
+LONG = timedelta(days=3650)
+
+
+async def connected(service, workspace, now, *, scopes=frozenset(Scope), role=Role.OWNER, name="ann"):
+    """A program with an access token of a person in a workspace."""
+    token = await granted(service.ports.workspace, workspace, now, scopes=scopes, role=role, name=name)
+    addresses = ClientAddress()
+    app = quart_app(service.dispatch, addresses, [mcp(service, addresses)])
+    return Program(app, token, workspace)
+
+
+async def granted(store, workspace, now, *, scopes, role=Role.OWNER, name="ann"):
+    """An access token that outlives the test, of a new program."""
+    email = f"{name}@example.com"
+    enrolled = await enrol(store, store, workspace, email=email, role=role, now=now)
+    client = Client(str(new_id()), "Helper", ("http://127.0.0.1/callback",), now)
+    await store.save_client(client)
+    grant = Grant(new_id(), enrolled.account.id, client.id, client.name, workspace.id, frozenset(scopes), now)
+    code, access, refresh = new_token("oac_"), new_access_token(), new_token("ort_")
+    await store.open_grant(Ticket(TicketKind.CODE, grant, now + LONG), digest(code))
+    issued = Issued(digest(access), now + LONG, digest(refresh), now + LONG)
+    assert await store.exchange(digest(code), issued, now)
+    return access
+
+
+class Program:
+    def __init__(self, app, token, workspace):
+        self.app = app
+        self.token = token
+        self.workspace = workspace
+        self._ids = count(1)
+
+    async def send(self, body, *, method="POST", token=..., **headers):
+        """Status, headers and body of one HTTP request."""
+        token = self.token if token is ... else token
+        sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        sent |= {"Authorization": f"Bearer {token}"} if token else {}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        response = await self.app.test_client().open("/mcp", method=method, headers=sent, data=data)
+        return response.status_code, response.headers, await response.get_data()
+
+    async def message(self, method, params=None, token=...):
+        """The JSON-RPC answer to a request."""
+        sent = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
+        status, _, body = await self.send(sent | ({} if params is None else {"params": params}), token=token)
+        assert status == 200, body
+        answer = json.loads(body)
+        assert answer["id"] == sent["id"], answer
+        return answer
+
+    async def misfit(self, tool, arguments):
+        """Code and message of the JSON-RPC error of a call."""
+        answer = await self.message("tools/call", {"name": tool, "arguments": arguments})
+        assert "result" not in answer, answer
+        return answer["error"]["code"], answer["error"]["message"]
+
+    async def tools(self, token=...):
+        return (await self.message("tools/list", token=token))["result"]["tools"]
+
+    async def result(self, tool, arguments):
+        """The result of a tool, a success or not."""
+        answer = await self.message("tools/call", {"name": tool, "arguments": arguments})
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    async def call(self, tool, **arguments):
+        """What a tool answers."""
+        result = await self.result(tool, arguments)
+        assert result["isError"] is False, result
+        assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+        return result["structuredContent"]
+
+    async def refused(self, tool, **arguments):
+        """The body of the error of a tool."""
+        result = await self.result(tool, arguments)
+        assert result["isError"] is True
+        assert "structuredContent" not in result
+        [content] = result["content"]
+        assert content["type"] == "text"
+        return json.loads(content["text"])

@@ -1,0 +1,84 @@
+"""No program reaches into another workspace (S1): every tool x every id x (own, other, deleted, random)."""
+
+import json
+
+import pytest
+
+from service_core.kernel.ids import new_id
+from tests.workspace.belongings import BODIES, ENDLESS, INSIDE, MAKERS, Belongings
+
+CREATORS = {
+    "POST /links": "create_link",
+    "POST /dashboards": "create_dashboard",
+    "PATCH /dashboards": "update_dashboard",
+    "POST /analyses": "create_analysis",
+    "POST /share-links": "create_share_link",
+}
+"""Where an id stands in the body of a write -> its tool."""
+
+
+@pytest.fixture
+def belongings(office):
+    office.service.ports.limits.__init__(10_000, clock=lambda: office.now)
+    return Belongings(office)
+
+
+async def told(office, program, tool, *ids, **arguments):
+    """The result of a tool as text, without the ids that were asked for."""
+    office.later(minutes=1)
+    text = json.dumps(await program.result(tool, arguments))
+    for one in ids:
+        text = text.replace(one, "ID")
+    return text
+
+
+async def test_what_another_workspace_owns_is_answered_as_what_never_was(office, program, belongings):
+    asked = 0
+    for tool in await program.tools():
+        taken = tool["inputSchema"]["properties"]
+        more = {name: value for body in BODIES.values() for name, value in body.items() if name in taken}
+        for name in [name for name in taken if name in MAKERS]:
+            ids = {
+                "random": str(new_id()),
+                "other": await belongings.id(name, "other"),
+                "own": await belongings.id(name, "shop"),
+            }
+            if name not in ENDLESS:
+                ids["deleted"] = await belongings.id(name, "shop", deleted=True)
+            answers = {
+                kind: await told(office, program, tool["name"], one, **{name: one}, **more)
+                for kind, one in ids.items()
+            }
+            assert '"Not found' in answers["random"].replace("\\", ""), tool["name"]
+            assert answers["other"] == answers["random"] == answers.get("deleted", answers["random"])
+            assert '"Not found' not in answers["own"].replace("\\", ""), tool["name"]
+            asked += 1
+    assert asked >= 18
+
+
+@pytest.mark.parametrize("where", INSIDE)
+async def test_an_id_in_a_body_is_no_way_in_either(office, program, belongings, where):
+    name, body = INSIDE[where]
+    tool = CREATORS[" ".join(where.split(" ")[:2])]
+    more = {"dashboardId": await belongings.id("dashboardId", "shop")} if "PATCH" in where else {}
+    random, other = str(new_id()), await belongings.id(name, "other")
+    gone, own = await belongings.id(name, "shop", deleted=True), await belongings.id(name, "shop")
+    answers = [
+        await told(office, program, tool, one, **body(one), **more) for one in (random, other, gone, own)
+    ]
+    assert answers[0] == answers[1] == answers[2]
+    assert ('"isError": true' in answers[0], '"isError": false' in answers[3]) == (True, True)
+
+
+async def test_lists_and_searches_show_nothing_of_another_workspace(office, program, belongings):
+    theirs = [await belongings.id(name, "other") for name in MAKERS]
+    week = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
+    known = week | {"q": "visitor", "dimension": "channel", "steps": "a,b", "metrics": ["visitors"]}
+    known |= {"date_range": {"preset": "last_30_days"}, "type": "events"}
+    for tool in await program.tools():
+        taken, needed = tool["inputSchema"]["properties"], set(tool["inputSchema"].get("required", ()))
+        if tool["annotations"].get("readOnlyHint") and not needed & set(MAKERS):
+            names = needed | ({"date_range"} & set(taken))
+            answer = await told(office, program, tool["name"], **{name: known[name] for name in names})
+            assert '"isError": false' in answer, (tool, answer)
+            assert [one for one in theirs if one in answer] == [], tool["name"]

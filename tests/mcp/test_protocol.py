@@ -1,0 +1,206 @@
+"""One message in, one out: methods, errors and what stands in front of them (contract 9, reliability O5)."""
+
+import json
+from datetime import timedelta
+
+from service_core.access.roles import Role
+from service_core.kernel.operations import Scope
+from tests.mcp.program import connected
+
+ROOT = "https://t.example"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+CHALLENGE = f'Bearer resource_metadata="{ROOT}/.well-known/oauth-protected-resource"'
+
+
+NEGOTIATED = [
+    ("2025-06-18", "2025-06-18"),
+    ("2025-03-26", "2025-03-26"),
+    ("2024-11-05", "2025-06-18"),
+    ("2026-07-28", "2025-06-18"),
+    (None, "2025-06-18"),
+]
+
+
+async def test_a_version_that_is_not_spoken_is_answered_by_the_newest(program):
+    for asked, answered in NEGOTIATED:
+        client = {"name": "test", "version": "1"}
+        params = {"protocolVersion": asked, "capabilities": {}, "clientInfo": client}
+        said = (await program.message("initialize", params))["result"]
+        assert said["protocolVersion"] == answered
+        assert "tools" in said["capabilities"]
+        assert said["serverInfo"]["name"] == "touchpoint"
+        assert "last_30_days" in said["instructions"]
+
+
+async def test_what_is_there_and_what_is_empty(program):
+    assert (await program.message("ping"))["result"] == {}
+    assert (await program.message("resources/list", {}))["result"] == {"resources": []}
+    assert (await program.message("prompts/list", {}))["result"] == {"prompts": []}
+
+
+IDS = [1, 2**53, "a", "", -1]
+
+
+async def test_an_answer_has_the_id_of_its_request(program):
+    for id_ in IDS:
+        _, _, body = await program.send(PING | {"id": id_})
+        assert json.loads(body) == {"jsonrpc": "2.0", "id": id_, "result": {}}
+
+
+FAULTS = [
+    (b"", -32700),
+    (b"{", -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700),
+    (b"\xff", -32700),
+    ([PING], -32600),
+    ([], -32600),
+    ("ping", -32600),
+    (None, -32600),
+    ({}, -32600),
+    ({"id": 1, "method": "ping"}, -32600),
+    (PING | {"jsonrpc": "1.0"}, -32600),
+    (PING | {"id": None}, -32600),
+    (PING | {"id": True}, -32600),
+    (PING | {"id": 1.5}, -32600),
+    (PING | {"id": {}}, -32600),
+    (PING | {"method": 1}, -32600),
+    ({"jsonrpc": "2.0", "id": 1}, -32600),
+    (PING | {"params": []}, -32602),
+    (PING | {"params": None}, -32602),
+    (PING | {"method": "tools/annihilate"}, -32601),
+    (PING | {"method": "resources/read"}, -32601),
+    (PING | {"method": ""}, -32601),
+    (PING | {"method": "tools/call"}, -32602),
+    (PING | {"method": "tools/call", "params": {"name": "drop_tables"}}, -32602),
+    (PING | {"method": "tools/call", "params": {"name": ["ping"]}}, -32602),
+    (PING | {"method": "tools/call", "params": {"name": "get_context", "arguments": []}}, -32602),
+]
+
+
+async def test_a_fault_of_the_protocol_has_its_code(program):
+    for sent, code in FAULTS:
+        status, _, body = await program.send(sent)
+        answer = json.loads(body)
+        assert (status, answer["error"]["code"]) == (200, code)
+        assert answer["id"] == (1 if code in (-32601, -32602) else None)
+
+
+UNANSWERED = [
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
+    {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "get_context"}},
+    {"jsonrpc": "2.0", "id": 1, "result": {}},
+    {"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "x"}},
+]
+
+
+async def test_what_wants_no_answer_gets_202_and_no_body(program):
+    for sent in UNANSWERED:
+        status, _, body = await program.send(sent)
+        assert (status, body) == (202, b"")
+
+
+METHODS = ["GET", "DELETE", "HEAD", "PUT", "PATCH"]
+
+
+async def test_there_is_no_stream_and_no_session(program):
+    for method in METHODS:
+        for token in (program.token, None):
+            status, headers, _ = await program.send(b"", method=method, token=token)
+            assert (status, headers["Allow"]) == (405, "POST, OPTIONS")
+
+
+SPOKEN = ["2025-06-18", "2025-03-26"]
+
+
+async def test_a_version_of_the_header_is_spoken(program):
+    for version in SPOKEN:
+        assert (await program.send(PING, MCP_Protocol_Version=version))[0] == 200
+
+
+UNSPOKEN = ["2024-11-05", "2026-07-28", "", "x", "2025-06-18, 2025-03-26"]
+
+
+async def test_a_version_of_the_header_that_is_not_spoken_is_400(program):
+    for version in UNSPOKEN:
+        status, _, body = await program.send(PING, MCP_Protocol_Version=version)
+        assert (status, json.loads(body)["code"]) == (400, "invalid_parameter")
+
+
+async def test_no_or_a_bad_token_is_told_where_to_get_one(program, office):
+    agent_key = office.keys["shop reader"]
+    for token in (None, "x", agent_key, f"oat_{'a' * 43}", program.token + "a"):
+        status, headers, body = await program.send(PING, token=token)
+        assert (status, headers["WWW-Authenticate"]) == (401, CHALLENGE)
+        assert json.loads(body) == {"error": "Invalid or missing API key"}
+    status, _, _ = await program.send(PING, token=None, Authorization=f"Basic {program.token}")
+    assert status == 401
+
+
+async def test_a_token_works_no_longer_than_its_time(program, office):
+    office.later(days=3660)
+    assert (await program.send(PING))[0] == 401
+
+
+async def test_a_token_without_the_scope_to_read_is_refused(office):
+    program = await connected(
+        office.service, office.workspaces["shop"], office.now, scopes={Scope.WRITE_LINKS}
+    )
+    status, headers, body = await program.send(PING)
+    said = json.loads(body)
+    assert (status, said["code"], said["required_scope"]) == (403, "insufficient_scope", "service:read")
+    assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope", scope="service:read"'
+
+
+async def test_somebody_who_left_takes_their_programs_along(office):
+    shop, store = office.workspaces["shop"], office.service.ports.workspace
+    await connected(office.service, shop, office.now)
+    program = await connected(office.service, shop, office.now, role=Role.MEMBER, name="bob")
+    assert (await program.send(PING))[0] == 200
+    account = await store.account_of("bob@example.com")
+    assert await store.remove_member(shop.id, account.id)
+    assert (await program.send(PING))[0] == 401
+
+
+ORIGINS = [
+    (ROOT, 200),
+    ("https://app.example", 200),
+    ("http://localhost:6274", 200),
+    ("http://127.0.0.1:3000", 200),
+    ("http://[::1]:3000", 200),
+    ("https://evil.example", 403),
+    ("https://t.example.evil.example", 403),
+    ("https://t.example:444", 403),
+    ("http://localhost.evil.example", 403),
+    ("null", 403),
+    ("", 403),
+    ("http://[::1", 403),
+]
+
+
+async def test_a_page_of_others_is_not_let_in(program):
+    for origin, status in ORIGINS:
+        answered, headers, _ = await program.send(PING, Origin=origin)
+        assert answered == status
+        assert headers["Access-Control-Allow-Origin"] == "*"
+
+
+async def test_a_browser_may_ask_beforehand(program):
+    status, headers, body = await program.send(b"", method="OPTIONS", token=None)
+    assert (status, body) == (204, b"")
+    assert headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
+    assert "MCP-Protocol-Version" in headers["Access-Control-Allow-Headers"]
+
+
+async def test_a_message_over_a_million_bytes_is_too_large(program):
+    status, _, body = await program.send(b" " * 1_000_001)
+    assert (status, json.loads(body)["code"]) == (413, "payload_too_large")
+    assert (await program.send(json.dumps(PING).encode().ljust(1_000_000)))[0] == 200
+
+
+async def test_nothing_is_remembered_between_requests(program, office):
+    assert len(await program.tools()) > 60  # nobody initialized anything
+    _, headers, _ = await program.send(PING, Mcp_Session_Id="of-another-server")
+    assert not {"mcp-session-id", "set-cookie"} & {name.lower() for name, _ in headers}
+    office.now += timedelta(days=1)
+    assert (await program.message("ping"))["result"] == {}

@@ -1,0 +1,146 @@
+"""Which tools there are, what they take, and who sees them (contract 9)."""
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from hosts.composition.compose import installed
+from hosts.mcp.tools import TOOLS, tools_of
+from service_core import builtin
+from service_core.extension.registry import load
+from service_core.kernel.operations import Budget, Entry, Scope, Surface
+from tests.mcp.program import connected, granted
+
+CONTRACT = """
+get_overview get_traffic get_devices get_locations get_realtime get_tags
+list_events list_event_properties list_event_names list_users get_user get_retention get_ltv get_funnel
+get_attribution get_ads get_revenue get_commerce_metrics get_subscriptions
+get_metrics list_metrics analytics_query list_dimension_values search get_context
+get_workspace get_usage get_onboarding search_docs get_ledger list_audit
+create_export list_exports get_export
+list_reports get_report run_report list_dashboards get_dashboard run_dashboard list_analyses get_analysis
+list_share_links
+list_rules list_links list_script_proposals get_script_proposal
+create_rule update_rule delete_rule
+create_link update_link delete_link
+propose_script
+create_report update_report delete_report create_dashboard update_dashboard delete_dashboard
+reorder_dashboard create_analysis update_analysis delete_analysis create_share_link revoke_share_link
+undo
+"""
+NOT_YET = {"get_ads", "get_revenue", "get_commerce_metrics", "get_subscriptions"}
+"""Tools of the contract whose routes are not there."""
+
+CORE = load([("builtin", builtin)]).operations
+TOOLS_BY_NAME = {tool.name: tool for tool in tools_of(CORE)}
+WRITERS = {
+    Scope.WRITE_RULES: {"create_rule", "update_rule", "delete_rule"},
+    Scope.WRITE_LINKS: {"create_link", "update_link", "delete_link"},
+    Scope.PROPOSE_SCRIPTS: {"propose_script"},
+}
+DESTRUCTIVE = {
+    "delete_rule", "delete_link", "delete_report", "delete_dashboard", "delete_analysis", "revoke_share_link",
+}  # fmt: skip
+
+
+@pytest.fixture
+async def listed(program):
+    return await program.tools()
+
+
+def test_the_tools_are_those_of_the_contract_in_its_order():
+    assert [name for name, _, _ in TOOLS] == [name for name in CONTRACT.split() if name not in NOT_YET]
+
+
+def test_every_operation_a_key_opens_is_a_tool_and_no_other():
+    """So a route that comes brings its tool, and no tool mints keys, approves scripts or erases data."""
+    opened = {f"{op.method} {op.path}" for op in CORE if op.entry is Entry.KEY and op.surface is Surface.V1}
+    assert {route for _, _, route in TOOLS} == opened
+
+
+async def test_the_list_stays_under_64_kib(program, listed):
+    _, _, body = await program.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert len(body) < 64 * 1024
+    assert [tool["name"] for tool in listed] == [name for name, _, _ in TOOLS]
+
+
+async def test_every_tool_says_what_it_takes_and_gives(listed):
+    for tool in listed:
+        assert list(tool) == [
+            "name", "title", "description", "inputSchema", "outputSchema", "annotations",
+        ]  # fmt: skip
+        assert tool["title"]
+        assert len(tool["description"]) > 10
+        for schema in (tool["inputSchema"], tool["outputSchema"]):
+            Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+            assert "$ref" not in json.dumps(schema)
+        assert tool["outputSchema"]["required"]
+
+
+def test_a_read_says_that_it_is_one_and_a_delete_that_it_destroys():
+    for tool in TOOLS_BY_NAME.values():
+        hints = tool.listed["annotations"]
+        if tool.writes:
+            assert hints == {"destructiveHint": tool.name in DESTRUCTIVE}
+        else:
+            assert hints == {"readOnlyHint": True, "idempotentHint": True}
+
+
+def test_a_write_is_a_dry_run_unless_told_otherwise_and_can_be_made_once():
+    for tool in TOOLS_BY_NAME.values():
+        properties = tool.listed["inputSchema"]["properties"]
+        if tool.writes:
+            assert properties["dry_run"]["default"] is True
+            assert properties["idempotency_key"]["type"] == "string"
+        else:
+            assert "dry_run" not in properties
+    assert not TOOLS_BY_NAME["create_export"].writes
+
+
+def test_arguments_are_the_parameters_and_fields_of_the_route():
+    for tool in TOOLS_BY_NAME.values():
+        op, taken = tool.operation, set(tool.arguments["properties"])
+        fields = [model.model_json_schema() for model in (op.path_model, op.query, op.body) if model]
+        named = {name for schema in fields for name in schema.get("properties", ())}
+        own = {"dry_run", "idempotency_key"} if op.budget is Budget.MUTATION else {"idempotency_key"}
+        assert taken - own == named - own
+        required = {name for schema in fields for name in schema.get("required", ())}
+        assert set(tool.arguments.get("required", ())) == required
+
+
+def test_the_kinds_of_a_schema_are_told_to_its_depths():
+    cards = TOOLS_BY_NAME["create_dashboard"].arguments["properties"]["dashboard"]["properties"]["layout"]
+    card = cards["properties"]["cards"]["items"]
+    assert set(card["properties"]) == {"report_id", "size"}
+    assert card["required"] == ["report_id"]
+    query = TOOLS_BY_NAME["analytics_query"].arguments["properties"]
+    assert set(query["date_range"]["properties"]) == {"from", "to", "preset"}
+    assert query["limit"] == {"type": "integer", "default": 100, "minimum": 1, "maximum": 1000}
+
+
+async def test_a_token_sees_the_tools_whose_scope_it_holds(office, program):
+    writers = {name for name, tool in TOOLS_BY_NAME.items() if tool.writes}
+    reads = [name for name in TOOLS_BY_NAME if name not in writers]
+    of_reports = writers - {"undo"} - set().union(*WRITERS.values())
+    opened = WRITERS | {Scope.WRITE_REPORTS: of_reports}
+    for scopes in [(), *((scope,) for scope in opened), (Scope.WRITE_RULES, Scope.WRITE_REPORTS)]:
+        held = {Scope.READ, *scopes}
+        token = await granted(office.service.ports.workspace, program.workspace, office.now, scopes=held)
+        seen = [tool["name"] for tool in await program.tools(token)]
+        assert [name for name in seen if name not in writers] == reads
+        expected = set().union(*(opened[scope] for scope in scopes))
+        assert set(seen) & writers == expected | ({"undo"} if expected else set())
+
+
+async def test_a_tool_that_is_not_seen_is_refused_and_names_its_scope(office):
+    program = await connected(
+        office.service, office.workspaces["shop"], office.now, scopes={Scope.READ, Scope.WRITE_LINKS}
+    )
+    refused = await program.refused("create_report", report={"name": "x", "source": "catalog"})
+    assert (refused["code"], refused["required_scope"]) == ("insufficient_scope", "service:write:reports")
+
+
+def test_tools_of_what_is_installed_are_those_of_the_core():
+    assert [tool.name for tool in tools_of(installed().operations)] == list(TOOLS_BY_NAME)
