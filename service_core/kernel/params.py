@@ -30,14 +30,13 @@ from service_core.kernel.operations import unwrapped
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class QueryModel(BaseModel):
-    """Query parameters of an operation; unknown ones are ignored.
+class _Asked(BaseModel):
+    """What a request sends.
 
-    ``needed`` are those a request has to send. The operation tells in its own words when one is not
-    there, so they have defaults; the schema calls them required all the same.
+    ``needed`` are those fields it has to send although they have defaults: the operation tells in its own
+    words when one is not there. The schema calls them required all the same.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
     needed: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
@@ -52,7 +51,13 @@ class QueryModel(BaseModel):
         return described
 
 
-class BodyModel(BaseModel):
+class QueryModel(_Asked):
+    """Query parameters of an operation; unknown ones are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class BodyModel(_Asked):
     """A JSON body, or an object inside one: strict, and without fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

@@ -34,10 +34,11 @@ _NOBODY: Final = secrets.token_bytes(32)
 class NewExport(BodyModel):
     """What to export."""
 
+    needed: ClassVar = ("start_date", "end_date")
     type: Subject
     format: Format = Format.CSV
-    start_date: str | None = Field(None, description="Required. Start, inclusive: a date or an instant.")
-    end_date: str | None = Field(None, description="Required. End, inclusive; at most 366 days.")
+    start_date: str | None = Field(None, description="Start, inclusive: a date or an instant.")
+    end_date: str | None = Field(None, description="End, inclusive; at most 366 days.")
     filters: dict[str, Any] = Field(
         default_factory=dict, description="Filters of the read endpoint; each type has its own list."
     )
