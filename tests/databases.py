@@ -25,6 +25,8 @@ from service_core.testing.postgres_server import fresh_database
 
 DATABASES = ("sqlite", "postgresql")
 SQLITE = "sqlite:///workspace.db"
+PATIENT = "timeout_seconds=60"
+"""Where dozens write at once on a slow machine, the last of them waits longer than anybody should in earnest."""
 KEPT = {GENERATION}
 """Tables that say something about the database itself."""
 
@@ -107,4 +109,6 @@ def store_url(request):
 
 
 def _address(request):
-    return SQLITE if request.param == "sqlite" else request.getfixturevalue("workspace_postgres")
+    return (
+        SQLITE if request.param == "sqlite" else f"{request.getfixturevalue('workspace_postgres')}?{PATIENT}"
+    )

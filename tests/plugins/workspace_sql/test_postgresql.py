@@ -19,6 +19,7 @@ from service_core.gateway.readiness import cache_probe
 from service_core.insight.ports import StoreUnavailable
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
+from tests.databases import PATIENT
 from tests.plugins.workspace_sql.conftest import NOW, REGISTRY, opened_at
 
 
@@ -117,14 +118,15 @@ async def for_ever(ask):
 async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one(
     postgres_server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 0.6)
-    async with opened_at(postgres_server.url, tmp_path) as directory:
+    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 300.0)
+    async with opened_at(f"{postgres_server.url}?{PATIENT}", tmp_path) as directory:
         founded = await found_workspace(directory, NOW, name="Example Shop")
         door = Authenticator(directory, system_clock)
         ask = partial(door.authenticate, f"Bearer {founded.agent_key.secret}")
         asked = await ask()
         postgres_server.kill()
         assert await ask() == asked
+        monkeypatch.setattr(polled, "TRUSTED_SECONDS", 1.0)
         with pytest.raises(StoreUnavailable):
             await asyncio.wait_for(for_ever(ask), 30)
         assert not (await cache_probe(directory).check()).ok

@@ -14,13 +14,14 @@ from service_core.kernel.errors import Conflict
 from service_core.kernel.ids import digest, new_id
 from service_core.kernel.operations import Scope
 from tests.changes.conftest import Note, desk_over
+from tests.databases import PATIENT
 from tests.plugins.workspace_sql.conftest import NOW, opened_at
 
 
 @pytest.fixture
 async def doors(workspace_postgres, tmp_path):
     """Two processes."""
-    url = f"{workspace_postgres}?timeout_seconds=20"
+    url = f"{workspace_postgres}?{PATIENT}"
     async with opened_at(url, tmp_path) as one, opened_at(url, tmp_path) as other:
         yield one, other
 
@@ -49,16 +50,16 @@ async def test_a_workspace_waits_for_nobody_else_also_when_keys_and_triggers_cha
     assert doors[0].generation() == await doors[0]._database._ask()
 
 
-async def test_one_workspace_has_one_writer_whichever_process_it_is(
-    doors, desks, workspace_postgres, tmp_path
-):
+async def test_one_workspace_has_one_writer_whichever_process_it_is(doors, desks, monkeypatch):
     shop, _ = desks
-    async with (
-        opened_at(f"{workspace_postgres}?timeout_seconds=0.3", tmp_path) as hasty,
-        doors[0].begin(shop.who.workspace.id),
-    ):
-        with pytest.raises(StoreUnavailable):
-            await shop.at(hasty).create("Plan")
+    async with doors[0].begin(shop.who.workspace.id):
+        with monkeypatch.context() as hasty:
+            database = doors[1]._database
+            hasty.setattr(
+                database, "_settings", database._settings.model_copy(update={"timeout_seconds": 0.3})
+            )
+            with pytest.raises(StoreUnavailable):
+                await shop.at(doors[1]).create("Plan")
     assert await shop.notes() == []
     await shop.at(doors[1]).create("Plan")
 
