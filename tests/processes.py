@@ -7,8 +7,10 @@ One that does not say in time what it has to, or does not end in time when it is
 import asyncio
 import signal
 import subprocess
+import time
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import islice
+from pathlib import Path
 from threading import Timer
 
 READY_WITHIN_SECONDS = 100
@@ -94,3 +96,27 @@ async def heard(process, lines, *, within=READY_WITHIN_SECONDS):
         process.send_signal(signal.SIGABRT)
     assert len(found) == lines, f"process {process.pid} said {found} and no more"
     return found
+
+
+def children_of(pid):
+    """Ids of the processes one started; each of its threads may have."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end any time
+            found += map(int, task.read_text().split())
+    return found
+
+
+def runs(pid):
+    """Whether a process is there and has not ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def gone(pids, *, within=ENDS_WITHIN_SECONDS):
+    """Wait for the end of processes that somebody else started."""
+    deadline = time.monotonic() + within
+    while left := [pid for pid in pids if runs(pid)]:
+        assert time.monotonic() < deadline, f"{left} did not end within {within} seconds"
+        time.sleep(0.01)

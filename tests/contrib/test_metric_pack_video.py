@@ -103,7 +103,7 @@ def test_a_service_starts_with_it_and_takes_events(site, tmp_path, monkeypatch):
     config = tmp_path / "shop" / "touchpoint.toml"
     done = subprocess.run(
         [sys.executable, "-m", "hosts.cli", "init", config.parent, "--json"],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=200,
     )  # fmt: skip
     keys = json.loads(done.stdout)
     body = json.dumps({"event": "video_play", "anonymous_id": "A1"}).encode()

@@ -20,14 +20,14 @@ from service_core.access.keys import found_workspace
 from service_core.extension.registry import load
 from tests.contrib.files import DEPLOY, ENTRYPOINT, SECRETS, composed, unit
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(450)]
 
 FEW = {"WORKERS": "2", "EXPORT_WORKERS": "1"}
 """As few processes as run in the way of many."""
 ADDRESSES = dict.fromkeys(
     ("TOUCHPOINT_HTTP__API", "TOUCHPOINT_HTTP__INGEST", "TOUCHPOINT_MONITORING__LISTEN"), "127.0.0.1:0"
 )
-READY_WITHIN_SECONDS = 60
+READY_WITHIN_SECONDS = 120
 SERVED = {"api", "ingest", "consumer", "scheduler"}
 
 
@@ -98,7 +98,9 @@ async def sent(url, headers, body=None):
 
 
 def _fetched(url, headers, body=None):
-    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(url, body, headers), timeout=READY_WITHIN_SECONDS
+    ) as answer:
         return answer.read()
 
 
@@ -136,7 +138,7 @@ def _asked(address):
     if address is None:
         return None
     try:
-        with urllib.request.urlopen(f"{address}/ready", timeout=5) as answer:
+        with urllib.request.urlopen(f"{address}/ready", timeout=READY_WITHIN_SECONDS) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as unready:
         with unready:

@@ -43,7 +43,7 @@ def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
     install(tmp_path, files[0][0].removesuffix(".py"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis", tmp_path],
-        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=100,
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -33,7 +33,7 @@ def worked(pid):
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(450)
 async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(deployment, full):
     books, stop, numbers = Books(), asyncio.Event(), count()
     child = await IngestChild.start(deployment.config, listen=f"127.0.0.1:{held_port(deployment)}")

@@ -114,7 +114,7 @@ async def cluster(redis_server, tmp_path):
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(450)
 async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_nothing(cluster, full):
     hosts = [await cluster.host(), await cluster.host()]
     async with cluster.load(hosts):
@@ -131,7 +131,7 @@ async def test_killing_hosts_loses_nothing_that_was_acknowledged_and_doubles_not
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(450)
 async def test_killing_redis_loses_nothing_and_every_failed_event_is_told_so_at_once(
     cluster, redis_server, full
 ):
@@ -152,7 +152,7 @@ async def test_killing_redis_loses_nothing_and_every_failed_event_is_told_so_at_
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(450)
 @pytest.mark.parametrize("fault", ["hung", "full", "read-only"])
 async def test_a_redis_that_takes_nothing_is_told_within_two_seconds_and_used_again_by_itself(
     cluster, redis_server, fault, full

@@ -7,7 +7,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, islice
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -18,6 +17,7 @@ from service_core.delivery.exports.model import ACTIVE, MOST_ACTIVE, Status
 from service_core.testing.story import Story
 from tests.faults.conftest import FULL
 from tests.plugins.test_jobs_rq import Deployment
+from tests.processes import children_of, gone
 
 pytestmark = pytest.mark.faults
 
@@ -87,23 +87,10 @@ class Factory(Deployment):
             await self.rouse()
 
 
-def children_of(pid):
-    """Ids of the processes one started; each of its threads may have."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
-
-
 def worker_and_horse(supervisor):
     """The process that waits for jobs, and the one that does the present job."""
     (worker,) = children_of(supervisor)
     return worker, *children_of(worker)
-
-
-def runs(pid):
-    """Whether a process is there and has not ended."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 def horse_alone(_worker, *horses):
@@ -158,8 +145,6 @@ async def test_whatever_is_killed_of_a_worker_every_export_ends_whole(factory, f
             assert factory.rows(job) == wanted
         worker, *_ = worker_and_horse(supervisor.pid)
         supervisor.kill()
-        async with asyncio.timeout(60):
-            while runs(worker):  # it ends with its supervisor, however that ended
-                await asyncio.sleep(0.01)
+        await asyncio.to_thread(gone, [worker])  # it ends with its supervisor, however that ended
     assert not list(factory.folder.glob("*.part"))
     assert {job.file for job in jobs} <= {path.name for path in factory.folder.iterdir()}

@@ -19,7 +19,7 @@ print(json.dumps([pages.__file__, [page.path for page in pages.read()], found.pa
 
 def test_what_is_installed_reads_and_searches_the_same_pages_as_a_checkout(tmp_path):
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=60)
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=200)
     (wheel,) = tmp_path.glob("*.whl")
     installed = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
@@ -27,7 +27,7 @@ def test_what_is_installed_reads_and_searches_the_same_pages_as_a_checkout(tmp_p
     answers = []
     for place in (installed, ROOT):
         looked = subprocess.run(
-            [sys.executable, "-c", LOOK, place], cwd=tmp_path, check=True, capture_output=True, timeout=60
+            [sys.executable, "-c", LOOK, place], cwd=tmp_path, check=True, capture_output=True, timeout=200
         )
         answers.append(json.loads(looked.stdout))
     assert Path(answers[0][0]).is_relative_to(installed)

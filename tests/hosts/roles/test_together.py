@@ -87,7 +87,7 @@ async def stored(config, workspace):
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(450)
 async def test_several_processes_are_one_service_and_survive_the_end_of_any(shop):
     config, founded, reader = shop
     command = [sys.executable, "-m", "hosts.cli", "serve", "--config", str(config), "--workers", "2"]
