@@ -1,0 +1,66 @@
+"""The client of the SDK against every server, over real sockets."""
+
+import json
+
+import pytest
+from httpx2 import AsyncClient
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from hosts.client_address import ClientAddress
+from hosts.http.app import api_app
+from hosts.mcp.app import mcp
+from service_core.access.roles import Role
+from service_core.kernel.operations import Scope
+from service_core.testing.story import Story
+from tests.hosts.http.conftest import SERVERS, running
+from tests.mcp.program import granted
+
+WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
+
+
+@pytest.fixture(params=SERVERS)
+async def served(request, office):
+    addresses = ClientAddress()
+    app = api_app(office.service.dispatch, addresses=addresses, pages=[mcp(office.service, addresses)])
+    async with running(app, request.param) as live:
+        store, shop = office.service.ports.workspace, office.workspaces["shop"]
+        live.token = await granted(
+            store, shop, office.now, scopes={Scope.READ, Scope.WRITE_LINKS}, role=Role.OWNER
+        )
+        yield live
+
+
+async def test_the_client_of_the_sdk_connects_lists_and_calls(served, office):
+    story = Story(office.workspaces["shop"].id)
+    story.happens("page_view", at="2026-07-08T10:00", visitor="V")
+    await office.service.ports.events.append(story.events)
+    async with AsyncClient(headers={"Authorization": f"Bearer {served.token}"}) as http:
+        for mode in ("auto", "legacy"):  # whether it looks for a newer version first
+            transport = streamable_http_client(f"http://127.0.0.1:{served.port}/mcp", http_client=http)
+            async with Client(transport, mode=mode) as client:
+                assert client.protocol_version == "2025-06-18"
+                await walk(client)
+
+
+async def walk(client):
+    names = [tool.name for tool in (await client.list_tools()).tools]
+    assert (names[0], names[-1]) == ("get_overview", "undo")
+    answer = await client.call_tool("get_overview", WEEK)  # which the client checks by the outputSchema
+    assert (answer.is_error, answer.structured_content["visitors_total"]) == (False, 1)
+    refused = await client.call_tool("get_user", {"userId": "nobody"})
+    assert (refused.is_error, json.loads(refused.content[0].text)) == (True, {"error": "Not found"})
+    with pytest.raises(MCPError) as unknown:
+        await client.call_tool("drop_tables", {})
+    assert unknown.value.code == -32602
+    assert (await client.list_prompts()).prompts == []
+    assert (await client.list_resources()).resources == []
+
+
+@pytest.mark.parametrize("served", ["hypercorn"], indirect=True)
+async def test_a_body_that_stops_coming_is_given_up(served, monkeypatch):
+    monkeypatch.setattr("hosts.http.app.PATIENCE_SECONDS", 0.05)
+    lines = ["POST /mcp HTTP/1.1", "host: x", "connection: close", f"authorization: Bearer {served.token}"]
+    answer = await served.raw("\r\n".join([*lines, "content-length: 9", "", "abc"]).encode())
+    assert answer.split()[1] == b"408"
