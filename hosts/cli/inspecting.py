@@ -22,9 +22,10 @@ def _settings() -> None:
 
 
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """List installed adapters, metrics and attribution models.
+    """List what is installed.
 
-    With a settings file also the adapters that deployment uses.
+    Adapters, metrics, dimensions and attribution models; with a settings file also the adapters that
+    deployment uses.
     """
     from hosts.composition.compose import installed
     from hosts.composition.load import load_settings
@@ -40,6 +41,9 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print(_table(("port", "scheme", "adapter"), adapters))
     console.print()
     console.print(_table(("metric", "unit", "name"), metrics))
+    console.print()
+    dimensions = ((one.id, one.label) for one in registry.catalog.dimensions.values())
+    console.print(_table(("dimension", "name"), dimensions))
     console.print()
     console.print(_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values())))
     console.print()

@@ -8,6 +8,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+_UNFOLDED: Final = 10_000
+"""Columns where nobody looks at a terminal."""
+
 SETTINGS_FILE: Final = "touchpoint.toml"
 
 ConfigFile = Annotated[
@@ -57,10 +60,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 
 
 def output() -> "Console":
-    """Where results are printed."""
+    """Where results are printed; what another program reads is neither folded nor cut."""
+    from os import environ
+    from sys import stdout
+
     from rich.console import Console
 
-    return Console(highlight=False)
+    is_read = not (stdout.isatty() or environ.get("COLUMNS"))
+    return Console(highlight=False, width=_UNFOLDED if is_read else None)
 
 
 def complaints() -> "Console":

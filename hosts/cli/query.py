@@ -18,10 +18,13 @@ _MANY: Final = 1000
 
 def query(
     metrics: Annotated[
-        list[str], typer.Argument(metavar="METRIC...", help="Metric ids; `touchpoint plugins` lists them.")
+        list[str], typer.Argument(metavar="METRIC", help="Metric ids; `touchpoint plugins` lists them.")
     ],
     by: Annotated[
-        list[str] | None, typer.Option(metavar="DIMENSION", help="Split by; repeat for up to three.")
+        list[str] | None,
+        typer.Option(
+            metavar="DIMENSION", help="Split by; repeat for up to three. `touchpoint plugins` lists them."
+        ),
     ] = None,
     over: Annotated[
         str | None, typer.Option(metavar="INTERVAL", help="Over time: auto, hour, day, week, month, quarter.")
@@ -81,14 +84,15 @@ def _address(config: Path) -> str:
 def _show(answer: Mapping[str, Any]) -> None:
     console = output()
     resolved = answer["meta"]["resolved"]
-    span = resolved["date_range"]
-    console.print(
-        f"{span['from'][:16]} to {span['to'][:16]} UTC, days of {span['timezone']}", style="dim", markup=False
-    )
-    zone, size = ZoneInfo(span["timezone"]), resolved["interval"]
+    span, size = resolved["date_range"], resolved["interval"]
+    zone = ZoneInfo(span["timezone"])
+    first, last = (_when(span[end], "hour", zone) for end in ("from", "to"))
+    console.print(f"{first} to {last}, {span['timezone']}", style="dim", markup=False)
     if size:
         _draw(answer, size, zone, console.width)
     console.print(_table(answer, size, zone))
+    if answer["meta"]["truncated"]:
+        console.print(f"The first {len(answer['rows'])} rows; --limit shows more.", style="dim")
     for item in answer["meta"]["unavailable"]:
         console.print(f"{item['metric']} is unavailable: {item['reason']}", style="yellow", markup=False)
     for near in answer["meta"]["did_you_mean"]:
@@ -132,10 +136,10 @@ def _table(answer: Mapping[str, Any], size: str | None, zone: ZoneInfo) -> "Tabl
     return table
 
 
-def _when(bucket: str, size: str | None, zone: ZoneInfo) -> str:
+def _when(instant: str, size: str | None, zone: ZoneInfo) -> str:
     from hosts.cli.drawing import when
 
-    return when(datetime.fromisoformat(bucket), size or "", zone)
+    return when(datetime.fromisoformat(instant), size or "", zone)
 
 
 def _cell(value: Any) -> Any:

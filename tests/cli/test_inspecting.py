@@ -19,6 +19,11 @@ def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
     for port, scheme in registry.adapters:
         assert any(port in line and f"{scheme}://" in line for line in output.splitlines())
     assert all(metric in output for metric in registry.catalog.metrics)
+    assert all(dimension in output for dimension in registry.catalog.dimensions)
+
+
+def test_what_another_program_reads_is_neither_folded_nor_cut(touchpoint):
+    assert ", ".join(installed().plugins) in touchpoint("plugins", COLUMNS="").stdout
 
 
 def test_plugins_names_the_adapters_of_the_deployment_it_is_given(touchpoint, deployment, tmp_path):
@@ -72,7 +77,11 @@ def test_a_free_signup_is_told_where_others_can_reach_it(section, free):
 BROKEN = {
     "an unknown setting": ('[storage]\nevnts = "x"', "storage.evnts", "Did you mean storage.events"),
     "an unknown scheme": ('[storage]\nevents = "oracle://db"', "oracle", "Installed:"),
-    "a URL that does not fit": ('[limits]\nstore = "memory://?size=1"', "size is no option", "Options after its ?"),
+    "a URL that does not fit": (
+        '[limits]\nstore = "memory://?size=1"',
+        "size is no option",
+        "Options after its ?",
+    ),
     "a bad value": ('[http]\nserver = "apache"', "http.server", "hypercorn"),
     "a database that is no database": (
         '[storage]\nworkspace = "sqlite:///touchpoint.toml"',
