@@ -62,7 +62,7 @@ class Connection:
         patience: seconds after which no answer is expected any more.
     """
 
-    def __init__(self, address: str, patience: float = 10) -> None:
+    def __init__(self, address: str, patience: float = 60) -> None:
         self._patience = patience
         host, _, port = address.rpartition(":")
         self._at = host.strip("[]"), int(port)

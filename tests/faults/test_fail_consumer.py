@@ -128,7 +128,7 @@ async def test_a_slow_store_holds_back_the_consumer_and_no_client(tmp_path):
         await asyncio.gather(*map(client, range(20)))
         assert sorted(waits)[len(waits) // 2] < 1
         shop.faults.heal()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(100):
             while (await shop.row())[2]:
                 await asyncio.sleep(0.02)
         stop.set()

@@ -21,7 +21,7 @@ async def sent(connection, key, event_id):
 
 async def grown(books, number):
     seen = len(books.acknowledged)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while len(books.acknowledged) < seen + number:
             await asyncio.sleep(0.005)
 

@@ -86,7 +86,7 @@ async def office(tmp_path):
 
 
 async def test_no_body_is_a_fault_of_a_route_and_every_refusal_says_why(office, full):
-    seed = random.randrange(2**32)
+    seed = random.randrange(2**32) if full else 22  # a change passes or it does not
     print(f"seed {seed}")  # noqa: T201 - shown when the test fails
     rng, door, wrong = random.Random(seed), Door(office), []
     for operation in operations():

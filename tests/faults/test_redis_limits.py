@@ -19,7 +19,9 @@ from service_core.kernel.operations import Budget, operation
 from service_core.kernel.params import Answer
 from tests.faults.waiting import Stopwatch
 
-BACK_WITHIN_SECONDS = 20
+BACK_WITHIN_SECONDS = 100
+"""Against hanging."""
+FOR_EVER = 4_000_000_000
 READ = "/v1/overview?start_date=2026-07-01&end_date=2026-07-02"
 SPENDING = """
 import asyncio, sys
@@ -28,7 +30,7 @@ from service_core.extension.registry import load
 
 async def main(url, times):
     limiter = load().open("limits", url, folder=Path())
-    spent = await asyncio.gather(*(limiter.spend("key", 100, 86_400) for _ in range(times)))
+    spent = await asyncio.gather(*(limiter.spend("key", 100, int(sys.argv[3])) for _ in range(times)))
     await limiter.aclose()
     print(sum(allowance.allowed for allowance in spent))
 
@@ -75,6 +77,12 @@ class Api:
         """Asked with a key of its own: the standby budget is small."""
         return "X-RateLimit-Degraded" not in (await self.ask("GET", "/v1/context", self.patient))[1]
 
+    async def takes_writes(self):
+        """On a busy machine an answer may come too late, and the write is refused."""
+        status, _, body, _ = await self.ask("POST", "/v1/notes")
+        assert status == 200 or body["code"] == "limiter_unavailable"
+        return status == 200
+
     async def is_whole(self):
         """Back, and for the key that read meanwhile; on a busy machine an answer may come too late once more."""
         if not await self.is_back():
@@ -120,7 +128,7 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
     api, redis_server, fault, full
 ):
     before = [(await api.ask("GET", READ))[3] for _ in range(5)]
-    assert (await api.ask("POST", "/v1/notes"))[0] == 200
+    await api.comes(api.takes_writes)
     for _ in range(3 if full else 1):
         mend = fault(redis_server)
         reads = [await api.ask("GET", READ) for _ in range(5)]
@@ -131,20 +139,19 @@ async def test_without_its_limit_store_reads_go_on_degraded_writes_are_refused_a
         assert {(status, body["code"]) for status, _, body, _ in writes} == {(503, "limiter_unavailable")}
         slower = [seconds for *_, seconds in reads + writes]
         assert statistics.median(slower) < statistics.median(before) + 0.3
-        assert max(slower) < max(before) + 1
+        assert max(slower) < max(before) + 5
         await api.comes(api.is_whole)
-    assert (await api.ask("POST", "/v1/notes"))[0] == 200
+    await api.comes(api.takes_writes)
 
 
 @pytest.mark.faults
 async def test_readiness_says_what_is_away_and_that_it_is_back(api, redis_server):
-    assert (await api.ask("GET", "/ready"))[0] == 200
-    redis_server.kill()
-
     async def says(wanted, **checks):
         status, _, body, _ = await api.ask("GET", "/ready")
         return status == wanted and body["checks"] == body["checks"] | checks
 
+    await api.comes(lambda: says(200, limiter="ok", queue="ok"))
+    redis_server.kill()
     await api.comes(lambda: says(503, limiter="degraded", queue="degraded"))
     redis_server.start()
     await api.comes(lambda: says(200, limiter="ok", queue="ok"))
@@ -156,7 +163,7 @@ async def test_400_requests_at_once_from_all_processes_never_pass_a_limit_of_100
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable, "-c", SPENDING, f"{redis_server.url}/0?patience_seconds=5", str(400 // processes),
-            stdout=asyncio.subprocess.PIPE,
+            str(FOR_EVER), stdout=asyncio.subprocess.PIPE,
         )
         for _ in range(processes)
     ]  # fmt: skip

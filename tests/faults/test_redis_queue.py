@@ -24,7 +24,8 @@ BETWEEN_FAULTS = 100
 """Acknowledged events before the next fault."""
 
 FAILS_WITHIN_SECONDS = 2
-BACK_WITHIN_SECONDS = 20
+BACK_WITHIN_SECONDS = 100
+"""Against hanging."""
 
 
 class Watched(Connection):

@@ -71,7 +71,7 @@ async def test_a_rolling_restart_fails_no_request(deployment, server):
     for restart in range(10 if FULL else 1):
         for number, listener in enumerate(listeners):
             seen = sum(len(client.sent) for client in clients)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while sum(len(client.sent) for client in clients) < seen + 30 + restart:
                     await asyncio.sleep(0.005)
             assert await hosts[number].stop() == 0
