@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from hypothesis import settings
 
 from service_core.kernel.instants import wire
+from tests.mcp.program import connected
 
 generated = settings(max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")))
 
@@ -14,8 +15,9 @@ generated = settings(max_examples=int(os.environ.get("TOUCHPOINT_EXAMPLES", "4")
 class Asking:
     """The questions of whoever lives in a world; ``now`` is its end."""
 
-    def __init__(self, client, world):
+    def __init__(self, client, world, program):
         self.client = client
+        self.tool = program.call
         self.range = {"from": wire(world.span.start), "to": wire(world.span.end)}
         self.dates = {"start_date": self.range["from"], "end_date": self.range["to"]}
         self.get, self.post = client.get, client.post
@@ -47,4 +49,5 @@ async def living(served, world):
     served.now = world.span.end
     client = await served.workspace(world.story.workspace_id, timezone=world.zone)
     await client.knows(*world.story.events)
-    return Asking(client, world)
+    program = await connected(served.service, client.workspace, served.now)
+    return Asking(client, world, program)

@@ -46,11 +46,14 @@ async def test_additive_metrics_of_buckets_add_up_to_their_total(served, drawn, 
 
 @generated
 @given(drawn=worlds(40))
-async def test_a_metric_alone_in_pairs_and_in_bulk_has_one_value(served, drawn):
+async def test_a_metric_alone_in_pairs_in_bulk_and_through_mcp_has_one_value(served, drawn):
     asking = await living(served, drawn[0])
     first, second = drawn[1].sample(MEASURED, 2)
     bulk = await asking.values(*drawn[1].sample(MEASURED, 48))
     pair, alone = await asking.values(first, second), await asking.values(first)
+    called = await asking.tool("get_metrics", metrics=[second, first], date_range=asking.range)
+    through_mcp = {value["id"]: value["value"] for value in called["metrics"]}
+    assert through_mcp == pair
     queried, bucketed = (
         await asking.query(metrics=[first]),
         await asking.query(metrics=[first], interval="day"),
@@ -77,6 +80,8 @@ async def test_a_metric_has_its_value_on_a_card_too(served, drawn):
         for card in ran["cards"]
     }
     assert shown == await asking.values(*metrics)
+    run = await asking.tool("run_dashboard", dashboardId=saved["data"]["id"])
+    assert [card["result"] for card in run["cards"]] == [card["result"] for card in ran["cards"]]
 
 
 @generated
