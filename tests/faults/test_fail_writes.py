@@ -6,8 +6,8 @@ from hosts.composition.compose import installed
 from hosts.composition.wrapping import wrapped
 from service_core.insight.ports import StoreUnavailable
 from service_core.testing.faults import Faults, faulty
+from tests.workspace.belongings import BODIES, EXPORT, LINK, REPORT, Belongings
 from tests.workspace.conftest import Office
-from tests.workspace.test_isolation import BODIES, EXPORT, LINK, REPORT, Belongings
 
 MORE_THAN_ANY = 40
 """Calls on the store that no write needs."""

@@ -12,8 +12,8 @@ from service_core.gateway.exchange import Request
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Entry, Surface
 from tests.faults.test_malformed import BOMBS, malformed
+from tests.workspace.belongings import EXPORT, LINK, REPORT, RULE, SCRIPT
 from tests.workspace.conftest import Office
-from tests.workspace.test_isolation import EXPORT, LINK, REPORT, RULE, SCRIPT
 
 GOOD = {
     "/links": {"link": LINK}, "/rules": {"rule": RULE}, "/reports": {"report": REPORT}, "/exports": EXPORT,
