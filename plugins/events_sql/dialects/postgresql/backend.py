@@ -38,11 +38,14 @@ _FEW: Final = 1000
 """Rows of a table kept for a question with a budget that the planner is told of: it takes them for thousands."""
 _ALIVE: Final[Mapping[str, Any]] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """A machine that is gone is noticed within a minute, also by a write or a file that takes all its time."""
-_SESSION: Final = "-c jit=off -c enable_material=off -c timezone=UTC -c client_min_messages=warning"
+_SESSION: Final = (
+    "-c jit=off -c enable_material=off -c random_page_cost=2 -c timezone=UTC -c client_min_messages=warning"
+)
 """Compiling the long statements to machine code takes longer than running them. The planner takes what a
 statement has worked out for a few rows; kept in memory, these seem cheap to go through for every other row,
 and tens of thousands then meet tens of thousands. Unless they are kept it hashes them, and looks through
-indexes as before."""
+indexes as before. At the server's own cost of a page, of disks that turn, it would read whole rows of a long
+range, and not the index that holds what most questions ask for (`layout`)."""
 
 
 class _Text(StrDumper):

@@ -10,7 +10,12 @@ from sqlalchemy.sql.compiler import TypeCompiler
 from plugins.events_sql import functions as fn
 from plugins.events_sql.tables import Json
 
-_MICROS: Final = "CAST(extract(epoch FROM {}) * 1000000 AS BIGINT)"
+_MICROS: Final = (
+    "((CAST({0} AS DATE) - DATE '1970-01-01') * 86400000000"
+    " + CAST(date_part('epoch', CAST({0} AS TIME)) * 1000000 AS BIGINT))"
+)
+"""Whole days, and the seconds of one as a float, exact to the microsecond: ``extract`` tells the epoch as
+NUMERIC, which takes several times as long."""
 
 
 class _Compiler(PGCompiler):
@@ -64,7 +69,7 @@ fn.spell(
         fn.Whole: "CAST(coalesce({}, 0) AS BIGINT)",
         fn.Huge: "CAST({} AS NUMERIC)",
         fn.Rounded: "round(CAST({} AS NUMERIC), 6)",
-        fn.Position: f"(CAST({_MICROS.format('{}')} AS NUMERIC) * 9223372036854775808 + {{}})",
+        fn.Position: f"(CAST({_MICROS} AS NUMERIC) * 9223372036854775808 + {{1}})",
         fn.JsonSet: "jsonb_extract_path_text({}, {})",
         fn.JsonScalar: (
             "CASE WHEN jsonb_typeof(jsonb_extract_path({0}, {1})) NOT IN ('object', 'array')"
