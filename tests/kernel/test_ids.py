@@ -1,0 +1,41 @@
+"""Ids of records: in the order they were made, whatever the clock does (contract 2.11)."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, pairwise
+from uuid import RFC_4122
+
+import pytest
+
+from service_core.kernel import ids
+from service_core.kernel.ids import new_id
+
+
+@pytest.fixture(autouse=True)
+def nobody_made_one_yet(monkeypatch):
+    monkeypatch.setattr(ids, "_PLACES", ids._Places())
+
+
+def grow(made):
+    return all(earlier < later for earlier, later in pairwise(made))
+
+
+@pytest.mark.parametrize("step", [0, 1_000_000, -1_000_000], ids=["stands still", "goes on", "is set back"])
+def test_what_is_made_later_is_larger(monkeypatch, step):
+    present = [time.time_ns()]
+    monkeypatch.setattr(time, "time_ns", lambda: present.append(present[-1] + step) or present[-1])
+    made = [new_id() for _ in range(1000)]
+    assert grow(made)
+    assert {(each.version, each.variant) for each in made} == {(7, RFC_4122)}
+
+
+def test_an_id_tells_when_it_was_made(monkeypatch):
+    monkeypatch.setattr(time, "time_ns", lambda: 1_783_522_800_123_456_789)
+    assert new_id().int >> 80 == 1_783_522_800_123
+
+
+def test_no_two_are_equal_whoever_makes_them():
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(lambda _: [new_id() for _ in range(500)], range(8)))
+    assert all(map(grow, made))
+    assert len(set(chain(*made))) == 4000
