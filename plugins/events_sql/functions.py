@@ -31,6 +31,20 @@ class Skips(FunctionElement[bool]):
     type = sa.Boolean()
 
 
+class Implied(FunctionElement[bool]):
+    """A condition that follows from the others: an engine that sorts its rows by it says it, others do not."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
+class Beside(FunctionElement[bool]):
+    """A condition beside one on a text, which is given too: DuckDB uses an index only where one column is asked for."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+
 class Quotient(FunctionElement[int]):
     """Integer division of two whole numbers, both positive."""
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql import functions as fn
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.prepared import WORKSPACE, source
 from plugins.events_sql.statements import built
@@ -77,7 +78,7 @@ def _events(*names: str) -> sa.Select[Any]:
     c = EVENTS.c
     theirs = (on_visits_of(THEIRS.name, c.session_no), among_few(ASKED.name, person))
     found = sa.select(*(c[name] for name in names), person.label("person_no")).select_from(joined)
-    return found.where(c.workspace_id == WORKSPACE, *theirs)
+    return found.where(fn.Implied(c.workspace_id == WORKSPACE), *theirs)
 
 
 def _visitors(persons: str) -> sa.CompoundSelect[Any]:

@@ -19,7 +19,7 @@ from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions, needed, used_by
 from plugins.events_sql.rows import aware, event, loads
 from plugins.events_sql.statements import built
-from plugins.events_sql.stitching import persons_first_seen
+from plugins.events_sql.stitching import number_of, persons_first_seen
 from plugins.events_sql.tables import EVENTS, IDS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import (
@@ -53,8 +53,7 @@ def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
 def gather(plan: PeoplePage, reader: Reader) -> None:
     """Keep everyone who is asked for as a table of the question."""
     if plan.person is not None:
-        own = (IDS.c.workspace_id == plan.scan.workspace_id, IDS.c.id == plan.person)
-        _keep(plan, sa.select(IDS.c.no).where(*own), reader)
+        _keep(plan, number_of(plan.scan.workspace_id, plan.person), reader)
     reader.keep("crowd", built(_crowd, replace(plan, limit=0, offset=0)))  # the same for every page
 
 

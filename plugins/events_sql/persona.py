@@ -14,7 +14,7 @@ from plugins.events_sql.log import NEWEST, ROW
 from plugins.events_sql.prepared import WORKSPACE, source
 from plugins.events_sql.relations import EventRows, all_time, between, needed, used_by
 from plugins.events_sql.rows import aware, event, loads
-from plugins.events_sql.stitching import among_few, on_visits_of, person_of
+from plugins.events_sql.stitching import among_few, number_of, on_visits_of, person_of
 from plugins.events_sql.tables import END, EVENTS, IDS, KIN, OWNERS, PERSONS, Number
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
@@ -54,7 +54,7 @@ def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
     return (
         sa.select(name.c.id)
         .select_from(joined)
-        .where(own.c.workspace_id == workspace_id, own.c.id == weak_id, last)
+        .where(fn.Beside(own.c.workspace_id == workspace_id, own.c.id), own.c.id == weak_id, last)
     )
 
 
@@ -62,7 +62,7 @@ def _known_by(workspace_id: UUID, strong_id: str, reader: Reader) -> int | None:
     """The number of the person a strong id is, or is part of; none when it was only ever mentioned."""
     part = PERSONS.alias("part")
     joined = IDS.outerjoin(part, sa.and_(part.c.no == IDS.c.no, part.c.workspace_id == IDS.c.workspace_id))
-    named = (IDS.c.workspace_id == workspace_id, IDS.c.id == strong_id)
+    named = (fn.Beside(IDS.c.workspace_id == workspace_id, IDS.c.id), IDS.c.id == strong_id)
     for own, person in reader.rows(sa.select(IDS.c.no, part.c.person_no).select_from(joined).where(*named)):
         if person is not None:
             return int(person)
@@ -81,7 +81,7 @@ def _lived(workspace_id: UUID, number: int) -> Iterator[sa.Select[Any]]:
 def _who_had(workspace_id: UUID, column: str, weak_id: str) -> sa.Select[Any]:
     """Numbers of the visitors with a weak id in some column of their events."""
     if column == "visitor_id":
-        return sa.select(IDS.c.no).where(IDS.c.workspace_id == workspace_id, IDS.c.id == "v:" + weak_id)
+        return number_of(workspace_id, "v:" + weak_id)
     had = (EVENTS.c.workspace_id == workspace_id, EVENTS.c[column] == weak_id)
     return sa.select(EVENTS.c.visitor_no.label("no")).where(*had).distinct()
 
@@ -102,8 +102,7 @@ def _name(workspace_id: UUID, number: int, reader: Reader) -> str:
 
 def _keep(workspace_id: UUID, person: str, reader: Reader) -> None:
     """Keep one person, as they are called, and their visitors."""
-    own = (IDS.c.workspace_id == workspace_id, IDS.c.id == person)
-    keep_theirs(workspace_id, sa.select(IDS.c.no).where(*own), reader)
+    keep_theirs(workspace_id, number_of(workspace_id, person), reader)
 
 
 def own_events(scan: Scan, person: str, used: frozenset[str], reader: Reader) -> tuple[Any, list[Any]]:

@@ -37,7 +37,8 @@ def _owners(which: str, spanned: bool = False) -> sa.Select[Any]:
 
 def _owners_of(few: str) -> sa.Select[Any]:
     """All owners of the visitors in a table of the question."""
-    own = (OWNERS.c.workspace_id == WORKSPACE, among_few(few, OWNERS.c.visitor_no))
+    visitor_no = OWNERS.c.visitor_no
+    own = (fn.Implied(OWNERS.c.workspace_id == WORKSPACE), among_few(few, visitor_no))
     return sa.select(*_OWNER).where(*own)
 
 
@@ -47,6 +48,12 @@ def _was_there(visitor_no: Expression) -> Expression:
     c = SESSIONS.c
     inside = (c.workspace_id == WORKSPACE, c.first_at < END_OF_SPAN, c.last_at >= START)
     return sa.or_(sa.not_(brief), visitor_no.in_(sa.select(c.visitor_no).where(*inside, brief)))
+
+
+def number_of(workspace_id: UUID, id_: str) -> sa.Select[Any]:
+    """The number of a visitor or strong id, as it is spelled in `IDS`."""
+    c = IDS.c
+    return sa.select(c.no).where(fn.Beside(c.workspace_id == workspace_id, c.id), c.id == id_)
 
 
 def among_few(few: str, number: Expression) -> Expression:
@@ -61,7 +68,7 @@ def on_visits_of(few: str, session_no: Expression) -> Expression:
     of the events need no look.
     """
     c = SESSIONS.c
-    own = (c.workspace_id == WORKSPACE, among_few(few, c.visitor_no))
+    own = (fn.Implied(c.workspace_id == WORKSPACE), among_few(few, c.visitor_no))
     return session_no.in_(sa.select(c.session_no).where(*own))
 
 

@@ -99,7 +99,7 @@ def _told(near: str | None, units: str | None) -> sa.Select[Any]:
     marked = sa.func.coalesce(*(c[column] for column in CAMPAIGN_COLUMNS)).is_not(None)
     own = [c.workspace_id == WORKSPACE]
     if near is not None:
-        own.append(on_visits_of(near, c.session_no))
+        own = [fn.Implied(*own), on_visits_of(near, c.session_no)]
     if units is not None:
         own.append(person_no.in_(_involved(sa.table(units, sa.column("person_no")))))
     places = (person_no.label("person_no"), c.session_no, c.timestamp.label("at"), c.seq)

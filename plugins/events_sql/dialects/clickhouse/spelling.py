@@ -156,6 +156,8 @@ fn.spell(
     ClickHouseDialect.name,
     {
         fn.Skips: "true",
+        fn.Implied: "({})",
+        fn.Beside: "({0})",
         fn.Micros: "toUnixTimestamp64Micro({})",
         fn.Quotient: "intDiv({}, {})",
         fn.WideQuotient: "intDiv({}, {})",

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import duckdb
-from sqlalchemy.schema import CreateTable
 
 from plugins.events_sql import writing
-from plugins.events_sql.dialects.duckdb import upkeep
+from plugins.events_sql.dialects.duckdb import layout, upkeep
 from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import DuckSettings
-from plugins.events_sql.tables import META
 from plugins.events_sql.templates import Values
 from service_core.plugin import Event, StartupError, StoreUnavailable
 
@@ -158,7 +156,7 @@ class DuckDb:
         return True
 
     def open(self) -> None:
-        """Open or create the file, and create the tables that are missing, all at once.
+        """Open or create the file, and create the tables and indexes that are missing, all at once.
 
         Raises:
             StartupError: another process owns the file, or it cannot be read.
@@ -166,10 +164,8 @@ class DuckDb:
         try:
             self._root = self._connected()
             self._root.begin()
-            for sequence in ("id_no", "session_no"):
-                self._root.execute(f"CREATE SEQUENCE IF NOT EXISTS {sequence}")
-            for table in (*META.sorted_tables, upkeep.BACKLOG):
-                self._root.execute(str(CreateTable(table, if_not_exists=True).compile(dialect=self.dialect)))
+            for statement in layout.statements(self.dialect):
+                self._root.execute(statement)
             self._root.commit()
         except duckdb.Error as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault

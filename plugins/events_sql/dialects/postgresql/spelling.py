@@ -63,6 +63,8 @@ fn.spell(
     PostgresDialect.name,
     {
         fn.Skips: "true",
+        fn.Implied: "true",
+        fn.Beside: "({0})",
         fn.Micros: _MICROS,
         fn.Quotient: "(({}) / ({}))",
         fn.WideQuotient: "div({}, {})",

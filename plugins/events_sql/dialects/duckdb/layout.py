@@ -1,0 +1,35 @@
+"""What is created in a DuckDB file: sequences, tables as they are declared, and indexes.
+
+Indexes find the ids, visits and events of a few persons among those of all. The engine looks into one for
+a few values of its only column, also for those of a table of the question, where no other condition is of one
+column alone (`functions.Implied`, `functions.Beside`); questions of many rows read the tables as before.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.schema import CreateTable
+
+from plugins.events_sql.dialects.duckdb import upkeep
+from plugins.events_sql.tables import META
+
+_INDEXES: Final = {
+    "ids_by_text": "ids (id)",
+    "sessions_of_visitor": "sessions (visitor_no)",
+    "events_of_session": "events (session_no)",
+    "candidates_of_session": "candidates (session_no)",
+    "kin_of_visitor": "kin (visitor_no)",
+    "kin_by_strong_id": "kin (strong_no)",
+    "owners_of_visitor": "owners (visitor_no)",
+}
+
+
+def statements(dialect: DefaultDialect) -> Iterator[str]:
+    """Everything that may be missing, in order; each leaves alone what is there."""
+    for sequence in ("id_no", "session_no"):
+        yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
+    for table in (*META.sorted_tables, upkeep.BACKLOG):
+        yield str(CreateTable(table, if_not_exists=True).compile(dialect=dialect))
+    for name, place in _INDEXES.items():
+        yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
