@@ -43,6 +43,9 @@ IN_BROWSER = [
 ]
 """Marks of a test that uses the house: all share one browser, one loop and one process."""
 
+GUARD_MILLISECONDS = 100_000
+"""Against hanging."""
+
 WATCH = """
 window.seen = [];
 document.addEventListener("securitypolicyviolation", (event) => window.seen.push(event.violatedDirective));
@@ -99,7 +102,7 @@ class House:
     @asynccontextmanager
     async def page(self, account=None, *, signed_in=True, **options):
         context = await self.browser.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(GUARD_MILLISECONDS)
         if signed_in:
             opened = await self.service.part(SignIn).admit(account or self.ann)
             cookie = {"name": "touchpoint", "value": opened.secret, "url": self.root, "sameSite": "Lax"}
@@ -192,7 +195,9 @@ async def house(tmp_path_factory):
         ann = replace(added.account, password=hashed)
         await store.save_account(ann)
         serving = asyncio.create_task(serve(guarded(application(service)), listener, "uvicorn", stop))
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=GUARD_MILLISECONDS
+        )
         gallery = await Gallery(service).open(system_clock(), events=hostile)
         eve = Account(new_id(), "eve@example.com", "Eve", system_clock())
         await store.save_account(eve)
