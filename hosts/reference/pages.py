@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from hosts.composition.container import PORTS, SETTINGS
 from hosts.reference.markdown import code, page, section, table
 from hosts.reference.operations import kind, operations_page
+from hosts.reference.tools import tools_page
 from service_core.access.plans import PLANS
 from service_core.extension.registry import Registry
 from service_core.insight.event_row import Rows
@@ -20,6 +21,7 @@ from service_core.kernel.settings import Settings
 
 _TITLES: Final[Mapping[str, str]] = {
     "operations.md": "Every endpoint: parameters, body, answer, scope",
+    "tools.md": "Every tool of the MCP server, and its route",
     "metrics.md": "Every metric and what it means",
     "dimensions.md": "Every dimension, and the filter operations",
     "models.md": "Attribution models",
@@ -37,6 +39,7 @@ def reference(registry: Registry) -> Mapping[str, str]:
     return {
         "index.md": _index(),
         "operations.md": operations_page(registry.operations),
+        "tools.md": tools_page(registry.operations),
         "metrics.md": _metrics(registry),
         "dimensions.md": _dimensions(registry),
         "models.md": _models(registry),

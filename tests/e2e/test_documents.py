@@ -1,5 +1,6 @@
 """What the documents say is true: their commands run, their links lead somewhere, reference pages are fresh."""
 
+import asyncio
 import json
 import os
 import re
@@ -8,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hosts.composition.compose import installed
+from hosts.composition.compose import compose, installed
+from hosts.composition.load import load_settings
+from hosts.composition.ports import running
 from hosts.reference.pages import reference
+from service_core.kernel.clock import system_clock
+from service_core.kernel.operations import Scope
 from tests.e2e.conftest import GUARD_SECONDS, ROOT, touchpoint
+from tests.mcp.program import granted
 
 pytestmark = pytest.mark.xdist_group("e2e")
 
@@ -40,14 +46,29 @@ def writing_key(founded) -> str:
     return json.loads(made)["key"]
 
 
+@pytest.fixture(scope="session")
+def access_token(founded) -> str:
+    """Of a program an owner connected, who lets it read and make links."""
+
+    async def connect() -> str:
+        service = compose(load_settings(founded.config), founded.config.parent)
+        async with running([service.ports.workspace]):
+            store = service.ports.workspace
+            [workspace] = await store.workspaces()
+            return await granted(store, workspace, system_clock(), scopes=[Scope.READ, Scope.WRITE_LINKS])
+
+    return asyncio.run(connect())
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs_and_is_answered(example, deployment, writing_key):
+def test_an_example_runs_and_is_answered(example, deployment, writing_key, access_token):
     environment = os.environ | {
         "API": deployment.running.api,
         "INGEST": deployment.running.ingest,
         "AGENT_KEY": deployment.agent_key,
         "WRITE_KEY": deployment.write_key,
         "KEY": writing_key,
+        "TOKEN": access_token,
     }
     done = subprocess.run(
         ["bash", "-euc", example],
@@ -57,6 +78,7 @@ def test_an_example_runs_and_is_answered(example, deployment, writing_key):
     answer = json.loads(done.stdout)
     assert answer.get("success", True) or answer["error"] == "Duplicate event detected"
     assert "code" not in answer
+    assert not answer.get("result", {}).get("isError")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
