@@ -61,9 +61,10 @@ def bind_together(address: str, sockets: int) -> list[socket.socket]:
     """
     if sockets == 1:
         return [bind(address)]
-    with bind(address) as free:  # sockets of two services must not listen together
-        chosen = address_of(free)
-    return [bind(chosen, together=True) for _ in range(sockets)]
+    if not address.endswith(":0"):  # a free port is nobody's, and stays so
+        bind(address).close()  # sockets of two services must not listen together
+    first = bind(address, together=True)
+    return [first, *(bind(address_of(first), together=True) for _ in range(sockets - 1))]
 
 
 def address_of(listener: socket.socket) -> str:
