@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import pluggy
 
@@ -13,7 +13,8 @@ from service_core.changes.resource import Writable
 from service_core.extension.adapters import Adapter, Keeps, settings_of
 from service_core.extension.hooks import GROUP, Hooks
 from service_core.insight.attribution.model import Models
-from service_core.insight.catalog import Catalog
+from service_core.insight.attribution.ports import AttributionModel
+from service_core.insight.catalog import Catalog, Dimension, Metric
 from service_core.kernel.errors import StartupError
 from service_core.kernel.operations import Operation
 from service_core.kernel.unique import unique
@@ -83,7 +84,8 @@ def load(
             a plugin name dimensions of the core.
 
     Raises:
-        StartupError: a plugin that cannot be imported, a misspelt hook, or a clash of two plugins.
+        StartupError: a plugin that cannot be imported, a misspelt hook, one that fails or returns something else
+            than its values, or a clash of two plugins.
     """
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
@@ -93,40 +95,64 @@ def load(
         if not manager.has_plugin(point.name):
             _register(manager, _import(point), point.name)
     _check_hooks(manager)
-    resources = tuple(_each(manager.hook.resources()))
+    resources = tuple(_brought(manager.hook.resources, Writable))
     of_resources = [operation for resource in resources for operation in resource.operations]
     return Registry(
         adapters=unique(
-            _each(manager.hook.adapters()),
+            _brought(manager.hook.adapters, Adapter),
             lambda a: (a.port, a.scheme),
             lambda a: f"an adapter for {a.port!r} that serves {a.scheme}://",
         ),
         operations=tuple(
             unique(
-                [*_each(manager.hook.operations()), *of_resources],
+                [*_brought(manager.hook.operations, Operation), *of_resources],
                 lambda op: (op.surface, op.method, op.path),
                 lambda op: f"{op.method} {op.path}",
             ).values()
         ),
-        catalog=Catalog.of(_each(manager.hook.metrics()), _each(manager.hook.dimensions()))
+        catalog=Catalog.of(
+            _brought(manager.hook.metrics, Metric), _brought(manager.hook.dimensions, Dimension)
+        )
         if catalog
         else Catalog({}),
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
-        models=Models.of(_each(manager.hook.attribution_models())),
+        models=Models.of(_brought(manager.hook.attribution_models, AttributionModel)),
         resources=resources,
     )
 
 
-def _each(results: list[Iterable[Any]]) -> list[Any]:
-    """Hook results in order of registration (pluggy calls the latest first)."""
-    return [value for values in reversed(results) for value in values]
+def _brought(hook: pluggy.HookCaller, kind: Any) -> list[Any]:
+    """What plugins bring by one hook, in order of registration, each asked for itself: one that fails is named."""
+    values: list[Any] = []
+    for plugin in hook.get_hookimpls():
+        asked = f"Plugin {plugin.plugin_name!r}: its hook {hook.name!r}"
+        try:
+            brought = list(cast(Iterable[Any], plugin.function()))
+        except Exception as fault:
+            raise StartupError(f"{asked} failed. {_said(fault)}.") from fault
+        for value in brought:
+            if not isinstance(value, kind):
+                raise StartupError(f"{asked} returns {value!r}, which is no {_title(kind)}.")
+        values += brought
+    return values
+
+
+def _said(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _title(kind: Any) -> str:
+    """The name of a class, or those of a union."""
+    return " or ".join(one.__name__ for one in get_args(kind) or (kind,))
 
 
 def _import(point: Any) -> object:
     try:
         return point.load()
     except Exception as fault:
-        raise StartupError(f"Plugin {point.name!r} ({point.value}) cannot be imported: {fault}") from fault
+        raise StartupError(
+            f"Plugin {point.name!r} ({point.value}) cannot be imported. {_said(fault)}."
+        ) from fault
 
 
 def _check_hooks(manager: pluggy.PluginManager) -> None:

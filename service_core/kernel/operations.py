@@ -82,6 +82,7 @@ class Surface(StrEnum):
     ROOT = "root"
 
 
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PATH_PARAMETER: Final = "{"
 _MODELS: Final = {"query": "query", "body": "body", "path": "path_model"}
 """Parameter of a handler that takes a model -> field of the `Operation`."""
@@ -210,9 +211,11 @@ def operation(
             where ``scope`` is None.
 
     Raises:
-        TypeError: at import, when the handler's signature does not follow the rules above.
+        TypeError: at import, when the route is none, or the handler's signature does not follow the rules above.
     """
     method, _, path = route.partition(" ")
+    if method not in _METHODS or not path.startswith("/"):
+        raise TypeError(f"{route!r} is no route; write a method and a path, as in 'GET /overview'")
     opened_by = entry or (Entry.PUBLIC if scope is None else Entry.KEY)
     if (opened_by is Entry.PUBLIC) != (scope is None):
         raise TypeError(f"{route}: a public route has no scope, and any other one has")
@@ -247,10 +250,14 @@ def _taken(handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
     if not inspect.iscoroutinefunction(handler) or not inspect.getdoc(handler):
         raise TypeError(f"{handler.__name__}: an operation is an async def with a docstring")
     hints = get_type_hints(handler, include_extras=True)
+    parameters = inspect.signature(handler).parameters
+    untyped = next((name for name in parameters if name not in hints), None)
+    if untyped is not None:
+        raise TypeError(f"{handler.__name__}: {untyped!r} needs a type, by which it is known what it is for")
     taken: dict[str, Any] = dict.fromkeys(_MODELS.values())
     dependencies: dict[str, Any] = {}
     raw = False
-    for name, parameter in inspect.signature(handler).parameters.items():
+    for name, parameter in parameters.items():
         if parameter.kind is parameter.KEYWORD_ONLY:
             dependencies[name] = hints[name]
         elif name == "raw" and hints[name] is bytes:

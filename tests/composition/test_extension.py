@@ -148,6 +148,25 @@ def test_a_plugin_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     assert "no_such_module_here" in said
 
 
+def test_a_plugin_that_brings_something_else_is_named():
+    said = refusal(load, [("own", plugin(adapters=["a string"]))], discover=False)
+    assert said == "Plugin 'own': its hook 'adapters' returns 'a string', which is no Adapter."
+    said = refusal(load, [("own", plugin(attribution_models=[7]))], discover=False)
+    assert said.endswith("returns 7, which is no RuleBased or DataDriven.")
+
+
+def test_a_plugin_whose_hook_fails_is_named():
+    broken = SimpleNamespace(metrics=hook(lambda: [1 / 0]))
+    said = refusal(load, [("own", broken)], discover=False)
+    assert said == "Plugin 'own': its hook 'metrics' failed. ZeroDivisionError: division by zero."
+
+
+@pytest.mark.parametrize("route", ["/greeting", "GRAB /greeting", "GET greeting"])
+def test_a_route_that_is_none_is_refused(route):
+    with pytest.raises(TypeError, match="as in 'GET /overview'"):
+        operation(route, tag="shop")
+
+
 def test_an_adapter_for_a_port_that_is_not_there_stops_the_start():
     said = refusal(served, registry(adapter(port="sinks")))
     assert (

@@ -80,6 +80,14 @@ def test_a_parameter_that_is_neither_input_nor_dependency_is_refused():
         operation("GET /x", tag="x")(stray)
 
 
+def test_a_parameter_without_a_type_is_refused_by_name():
+    async def untyped(*, who):
+        """Ask for somebody."""
+
+    with pytest.raises(TypeError, match="untyped: 'who' needs a type"):
+        operation("GET /x", tag="x")(untyped)
+
+
 def test_a_path_and_its_model_must_agree():
     async def pathless():
         """Forget the path."""

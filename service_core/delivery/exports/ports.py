@@ -95,7 +95,7 @@ class ExportSink(Protocol):
         """
 
     async def read(self, name: str) -> tuple[int, Chunks] | None:
-        """Size and content; None when there is no such file."""
+        """Size, and a function that opens the content; None when there is no such file."""
 
     async def delete(self, name: str) -> None:
         """Remove the file and what a crash may have left of its draft; there may be neither."""
