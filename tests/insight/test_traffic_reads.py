@@ -133,6 +133,13 @@ async def test_an_answer_is_a_lower_bound_while_an_old_event_waits(who, question
     assert (await overview(who, questions, end_date="2026-07-08"))["complete"] is True
 
 
+async def test_only_an_event_younger_than_5_minutes_does_not_hold_the_answer_back(who, questions, queue):
+    until_now = {"start_date": "2026-07-08", "end_date": "2026-07-08"}
+    for oldest, complete in ((timedelta(minutes=5), False), (timedelta(minutes=5, milliseconds=-1), True)):
+        queue.oldest = who.now - oldest
+        assert (await overview(who, questions, **until_now))["complete"] is complete
+
+
 async def test_missing_dates_are_refused_with_the_text_of_the_specification(who, questions):
     with pytest.raises(BadRequest, match=r"^start_date and end_date required \(ISO 8601\)$"):
         await overview(who, questions, start_date="")
@@ -231,6 +238,15 @@ async def test_realtime_shows_the_last_minutes(who, questions, store, story):
     ]
     assert sum(bucket["events"] for bucket in answer["timeline"]) == 3
     assert answer["timeline"][-1]["timestamp"] == who.now
+
+
+async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(who, questions, store, story):
+    for visitor, ago in (("now", 0), ("last", 300_000), ("gone", 300_001)):
+        story.happens("page_view", at=who.now - timedelta(milliseconds=ago), visitor=visitor)
+    await store.append(story.events[-3:])
+    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    assert answer["active_visitors"] == 2
+    assert [visitor["visitor_id"] for visitor in answer["visitors"]] == ["now", "last"]
 
 
 async def test_money_in_a_foreign_currency_is_unknown_not_partial(who, questions, store, story):
