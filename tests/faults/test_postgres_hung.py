@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -15,11 +14,12 @@ from service_core.gateway.readiness import PATIENCE_SECONDS
 from service_core.kernel.ids import new_id
 from service_core.kernel.operations import Entry, Surface
 from tests.faults.test_malformed_writes import GOOD, Door
+from tests.faults.waiting import Stopwatch
 from tests.workspace.conftest import Office
 
 pytestmark = pytest.mark.faults
 
-BOUND_SECONDS = 1.0
+BOUND_SECONDS = 3.0
 EVENTS_SECONDS = 3.0
 STOPPING_SECONDS = 2.0
 """What the event store takes to give a connection up, after its own bound."""
@@ -55,9 +55,9 @@ async def asked(office, operation):
     content = b"" if operation.body is None else json.dumps(body).encode()
     path = re.sub(r"\{\w+\}", str(new_id()), operation.path)
     headers = {"authorization": f"Bearer {office.keys['shop']}"}
-    started = time.monotonic()
+    watch = Stopwatch()
     answer = await office.service.dispatch(Request(operation.method, f"/v1{path}", QUERY, headers, content))
-    return answer.status, time.monotonic() - started
+    return answer.status, watch.seconds()
 
 
 def operations():
@@ -83,9 +83,9 @@ async def at_once(office):
 
 async def is_ready(office):
     office.later(seconds=2)  # a reading serves those who ask within a second
-    started = time.monotonic()
+    watch = Stopwatch()
     answer = await office.service.dispatch(Request("GET", "/ready", "", {}, b""))
-    assert time.monotonic() - started < PATIENCE_SECONDS + MARGIN_SECONDS
+    assert watch.seconds() < PATIENCE_SECONDS + MARGIN_SECONDS
     return answer.status == 200
 
 
@@ -106,6 +106,6 @@ async def test_while_it_hangs_every_route_is_unknown_in_time_and_afterwards_all_
         assert during["GET /workspace"] == during["POST /links"] == 503
     assert (await one_by_one(office, "GET")).items() <= before.items()
     await office.link()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not await is_ready(office):
             await asyncio.sleep(0.05)
