@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
-from plugins.events_sql.lean import Grouped, Together
+from plugins.events_sql.lean import Fixed, Grouped, Together
 from plugins.events_sql.parts import BUCKET, Part, in_seconds, keys
 from plugins.events_sql.prepared import Derived
 from plugins.events_sql.presence import told_by_sessions
@@ -56,18 +56,18 @@ def _grid(plan: Aggregate, leaves: Sequence[Leaf]) -> Derived:
     if len(parts) == 1:
         return Derived(parts[0], _GRID, parts[0].kinds)
     together, names = Derived(Together(parts), _PARTS, parts[0].kinds), keys(plan)
-    sums = [_summed(i, in_seconds(leaf)) for i, leaf in enumerate(leaves)]
-    summed = Grouped([*(together.c[key].label(key) for key in names), *sums], together, (), len(names))
+    sums = {f"m{i}": _summed(i, in_seconds(leaf)) for i, leaf in enumerate(leaves)}
+    summed = Grouped({**{key: together.c[key] for key in names}, **sums}, together, (), len(names))
     return Derived(summed, _GRID, summed.kinds)
 
 
 @cache
-def _summed(i: int, seconds: bool) -> sa.Label[Any]:
+def _summed(i: int, seconds: bool) -> Fixed:
     """The sum of a leaf over all parts."""
     if seconds:
         summed = sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.Double))
-        return sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)).label(f"m{i}")
-    return fn.Whole(sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.BigInteger))).label(f"m{i}")
+        return Fixed(sa.func.coalesce(summed, sa.literal_column("0.0", sa.Double)))
+    return Fixed(fn.Whole(sa.func.sum(sa.literal_column(f"{_PARTS}.m{i}", sa.BigInteger))))
 
 
 @cache
@@ -75,7 +75,7 @@ def _sum_of_all(i: int, seconds: bool) -> sa.Label[Any]:
     """The sum of a leaf over all groups, in each of them."""
     kind = sa.Double if seconds else sa.BigInteger
     summed = sa.func.sum(sa.literal_column(f"{_GRID}.m{i}", kind)).over()
-    return (summed if seconds else fn.Whole(summed)).label(f"s{i}")
+    return Fixed(summed if seconds else fn.Whole(summed)).label(f"s{i}")
 
 
 def _page(plan: Aggregate) -> sa.Select[Any]:

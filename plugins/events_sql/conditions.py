@@ -120,6 +120,8 @@ def _one_of(value: Value, operands: tuple[Any, ...]) -> Expression:
 
 
 def _compared(value: Value, op: Op, operand: Any) -> Expression:
+    if op is Op.EQ and isinstance(operand, bool) and isinstance(value.set.type, sa.Boolean):
+        return value.set if operand else sa.not_(value.set)
     side = value.number if _is_number(operand) else value.text
     if side is None:
         return sa.false()

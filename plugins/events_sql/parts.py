@@ -3,21 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.credits import CreditRows
-from plugins.events_sql.lean import Grouped
+from plugins.events_sql.lean import Fixed, Grouped, Tally
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.presence import PresentRows, told_by_sessions
 from plugins.events_sql.relations import Rows, rows_of
 from service_core.plugin import Aggregate, Leaf, Predicate, Relation, Span
 
 BUCKET: Final = "b"
-_NOTHING: Final = sa.literal_column("0", sa.BigInteger)
+_NOTHING: Final = Fixed(sa.literal_column("0", sa.BigInteger))
+_ROW: Final = Fixed(sa.literal_column("*"))
 
 
 def keys(plan: Aggregate) -> list[str]:
@@ -45,8 +46,9 @@ class Part:
             return self._in_windows()
         bucket = [bucket_index(self._rows.at, self.plan.buckets.stretches())] if self.plan.buckets else []
         values = [self._counted(i) if i in self.own else _NOTHING for i in range(len(self.leaves))]
-        group = zip(keys(self.plan), [*bucket, *self._dimensions], strict=True)
-        return self._grouped([column.label(key) for key, column in group], values)
+        group = dict(zip(keys(self.plan), [*bucket, *self._dimensions], strict=True))
+        where = self._where()
+        return Grouped({**group, **_named(values)}, self._rows.source, where, len(group))
 
     @property
     def _relation(self) -> Relation:
@@ -94,33 +96,35 @@ class Part:
         return tuple(p for p in first if all(p in where for where in others))
 
     @cached_property
-    def _met(self) -> dict[int, Expression]:
-        """The further conditions of the leaves that have some."""
+    def _further(self) -> dict[int, list[Expression]]:
+        """The conditions that only some leaves have, by leaf."""
         further = {i: [p for p in self.leaves[i].where if p not in self._common] for i in self.own}
-        return {i: sa.and_(*map(self._rows.met, found)) for i, found in further.items() if found}
+        return {i: [*map(self._rows.met, found)] for i, found in further.items() if found}
+
+    @cached_property
+    def _met(self) -> dict[int, Expression]:
+        return {i: sa.and_(*conditions) for i, conditions in self._further.items()}
 
     def _where(self) -> list[Expression]:
         """What a row meets that any leaf counts."""
         where = [*map(self._rows.met, (*self.plan.scan.filters, *self._common))]
-        if len(self._met) == len(self.own):
-            where.append(sa.or_(*self._met.values()))
+        if len(self._further) == len(self.own):
+            where.append(sa.or_(*self._least()))
         return [*self._rows.where, *where]
 
-    def _grouped(self, group: list[Any], values: list[Expression]) -> Grouped:
-        where = self._where()
-        columns = [value.label(f"m{i}") for i, value in enumerate(values)]
-        return Grouped([*group, *columns], self._rows.source, where, len(group))
+    def _least(self) -> list[Expression]:
+        """The further conditions of the leaves without those that are others and more."""
+        sets = {frozenset(conditions): self._met[i] for i, conditions in self._further.items()}
+        return [met for one, met in sets.items() if not any(other < one for other in sets)]
 
     def _counted(self, i: int) -> Expression:
         """A leaf over the rows of its group that meet its conditions."""
         leaf, met = self.leaves[i], self._met.get(i)
         if leaf.column is None:
-            counted: Any = sa.func.count()
-        elif leaf.distinct:
-            counted = sa.func.count(self._rows.key(leaf.column).distinct())
-        else:
-            counted = sa.func.sum(_number(self._rows.column(leaf.column)))
-        return shown(counted if met is None else counted.filter(met), leaf)
+            return shown(Tally("count(", _ROW, met), leaf)
+        if leaf.distinct:
+            return shown(Tally("count(DISTINCT ", self._rows.key(leaf.column), met), leaf)
+        return shown(Tally("sum(", _number(self._rows.column(leaf.column)), met), leaf)
 
     def _in_windows(self) -> Grouped:
         """A trailing measure: each row counts in every bucket that looks back as far as it."""
@@ -129,10 +133,9 @@ class Part:
             _over_window(leaf, found.c[f"v{i}"]) if i in self.own else _NOTHING
             for i, leaf in enumerate(self.leaves)
         ]
-        group = [look.c.b.label(BUCKET), *(found.c[key].label(key) for key in keys(self.plan)[1:])]
-        columns = [value.label(f"m{i}") for i, value in enumerate(values)]
+        group = {BUCKET: look.c.b, **{key: found.c[key] for key in keys(self.plan)[1:]}}
         joined = found.join(look, sa.and_(found.c.day >= look.c.first, found.c.day <= look.c.last))
-        return Grouped([*group, *columns], joined, (), len(group))
+        return Grouped({**group, **_named(values)}, joined, (), len(group))
 
     def _by_day(self) -> sa.Subquery:
         """What every row gives to the leaves, by local day; each different key once."""
@@ -168,6 +171,10 @@ class Part:
         place = sa.select(fn.Each(places).label("place")).subquery("places").c.place
         columns = (fn.At(sa.literal(each, integers), place).label(name) for name, each in listed.items())
         return sa.select(*columns).subquery("windows")
+
+
+def _named(values: Sequence[Expression]) -> dict[str, Expression]:
+    return {f"m{i}": value for i, value in enumerate(values)}
 
 
 def _number(column: Expression) -> Expression:

@@ -54,12 +54,12 @@ def told(scan: Scan, span: Span | None = None) -> dict[str, Any]:
 class _Columns(dict[str, sa.ColumnClause[Any]]):
     """Columns by name, each made when it is asked for: most of a source are not."""
 
-    def __init__(self, derived: "Derived", kinds: Mapping[str, Kind]) -> None:
-        self._derived, self._kinds = derived, kinds
+    def __init__(self, table: sa.FromClause, kinds: Mapping[str, Kind]) -> None:
+        self._table, self._kinds = table, kinds
 
     def __missing__(self, name: str) -> sa.ColumnClause[Any]:
         column = self[name] = sa.column(name, self._kinds[name])
-        column.table = self._derived
+        column.table = self._table
         return column
 
     def __getattr__(self, name: str) -> sa.ColumnClause[Any]:
@@ -110,6 +110,18 @@ class Derived(sa.FromClause):
         return Derived(found, name, {**self._kinds, **{column.name: column.type for column in columns}})
 
 
+class _Common(sa.CTE):
+    """A statement as a common table; its columns are made when they are asked for."""
+
+    inherit_cache = True
+    kinds: Mapping[str, Kind]
+
+    @cached_property
+    def c(self) -> Any:
+        """Its columns."""
+        return _Columns(self, self.kinds)
+
+
 @compiles(Derived)
 def _derived(element: Derived, compiler: SQLCompiler, **_: Any) -> str:
     return f"({compiler.process(element.found, asfrom=True)}) AS {element.name}"
@@ -141,8 +153,10 @@ class Source:
 
     def cte(self, name: str, *read: sa.FromClause, **values: Any) -> sa.CTE:
         """The source as a common table, see `under`."""
-        columns = starmap(sa.column, self._kinds.items())
-        return _reading(self._given(values).columns(*columns), read).cte(name)
+        found = _reading(self._given(values).columns(), read)
+        common = _Common._construct(found, name=name)  # noqa: SLF001 - what its own `cte` does
+        common.kinds = self._kinds
+        return common
 
     def under(self, name: str, *read: sa.FromClause, **values: Any) -> Derived:
         """The source as a part of a FROM clause.
@@ -204,11 +218,11 @@ class _Given(sa.TextClause):
 def _given(element: _Given, compiler: SQLCompiler, **_: Any) -> str:
     pieces, constants = element.source.text(compiler.dialect)
     values = {**constants, **element.values}
-    parts = list(pieces)
-    for place in range(1, len(parts), 2):
-        name = parts[place]
-        parts[place] = compiler.process(values[name] if name in values else sa.bindparam(name))
-    return "".join(parts)
+    said = {
+        name: compiler.process(values[name] if name in values else sa.bindparam(name))
+        for name in dict.fromkeys(pieces[1::2])
+    }
+    return "".join(said[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 
 
 def _parameters(found: Found) -> Iterator[str]:

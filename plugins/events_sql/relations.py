@@ -15,6 +15,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
 from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
 from plugins.events_sql.kin import DEEDS
+from plugins.events_sql.lean import Once
 from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
@@ -73,7 +74,7 @@ class Rows:
         """The condition that a row meets a predicate."""
         key = predicate, repr(predicate.value)  # 1, 1.0 and true are equal to Python
         if key not in self._met:
-            self._met[key] = meets(self.value(predicate.column), predicate)
+            self._met[key] = Once(meets(self.value(predicate.column), predicate))
         return self._met[key]
 
     def single(self, name: str) -> Expression:

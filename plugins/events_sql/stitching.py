@@ -5,8 +5,9 @@ visitor's own. Some ids are part of another person (`tables.PERSONS`). Nearly ev
 owner for good; only the few that changed hands are joined by time.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
+from plugins.events_sql.lean import Fixed
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.prepared import END as END_OF_SPAN
 from plugins.events_sql.prepared import START, WORKSPACE, Derived, source, told
@@ -92,17 +94,33 @@ def held(table: Any, holder: Any) -> Expression:
 
 def person_no(rows: Any, table: Any) -> Expression:
     """Number of the person of every row, joined to the rows once."""
-    values = told(rows.scan, rows.span)
-    spanned = rows.span is not None
+    values, spanned = told(rows.scan, rows.span), rows.span is not None
+    on, number = _persons(table.name)
 
-    def joined(name: str, on: Callable[[Any], Expression], build: Any, *shape: Any) -> Any:
-        return rows.join(name, lambda: source(build, *shape).under(name, **values), on)
+    def join(name: str, build: Any, *shape: Any) -> None:
+        rows.join(name, lambda: source(build, *shape).under(name, **values), lambda _: on[name])
 
-    holder = joined("holder", lambda o: held(table, o), _owners, "for_a_time", spanned)
-    owner = joined("owner", lambda o: o.c.visitor_no == table.c.visitor_no, _owners, "for_good", spanned)
+    join("holder", _owners, "for_a_time", spanned)
+    join("owner", _owners, "for_good", spanned)
+    join("part", _parts)
+    return number
+
+
+@cache
+def _persons(name: str) -> tuple[Mapping[str, Expression], Expression]:
+    """On what the events of a table are joined to what their persons follow from, and the number of the person."""
+    table = sa.table(name, *(sa.column(c.name, c.type) for c in EVENTS.columns))
+    holder, owner = (
+        sa.table(one, *(sa.column(c.name, c.type) for c in _OWNER)) for one in ("holder", "owner")
+    )
+    part = source(_parts).named("part")
     own = sa.func.coalesce(table.c.strong_no, holder.c.strong_no, owner.c.strong_no, table.c.visitor_no)
-    part = joined("part", lambda p: p.c.no == own, _parts)
-    return sa.func.coalesce(part.c.person_no, own)
+    on = {
+        "holder": held(table, holder),
+        "owner": owner.c.visitor_no == table.c.visitor_no,
+        "part": part.c.no == own,
+    }
+    return {one: Fixed(met) for one, met in on.items()}, Fixed(sa.func.coalesce(part.c.person_no, own))
 
 
 def person_of(table: Any, few: str | None = None, **given: UUID) -> tuple[sa.FromClause, Expression]:
