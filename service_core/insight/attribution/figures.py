@@ -65,6 +65,12 @@ class Earnings:
     amount: int | None = 0
     refunded: int | None = 0
 
+    def __add__(self, other: "Earnings") -> "Earnings":
+        """Both; what is unknown in one is unknown in the sum."""
+        return Earnings(
+            self.credit + other.credit, _sum(self.amount, other.amount), _sum(self.refunded, other.refunded)
+        )
+
     def written(self, currency: str) -> dict[str, Decimal | None]:
         """The figures as an answer shows them."""
         net = None if self.amount is None or self.refunded is None else self.amount - self.refunded
@@ -80,3 +86,7 @@ class Earnings:
             "conversion_rate": ratio(Fraction(self.credit, MILLION), visitors),
             "revenue_per_visitor": money_per(self.amount, visitors, currency),
         }
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other

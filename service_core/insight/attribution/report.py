@@ -34,13 +34,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Everything in the range; ``attributed`` and ``unattributed`` add up to ``earned``."""
+    """Everything in the range."""
 
     visitors: int
     sessions: int
-    earned: Earnings
     attributed: Earnings
     unattributed: Earnings
+
+    @property
+    def earned(self) -> Earnings:
+        """Credited or not."""
+        return self.attributed + self.unattributed
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,7 @@ class Report:
 
     async def totals(self) -> Totals:
         """The sums over all groups."""
-        currency = self.scan.currency
-        parts = [Leaves.over(currency, *which) for which in ((), (ATTRIBUTED,), (UNATTRIBUTED,))]
+        parts = [Leaves.over(self.scan.currency, which) for which in (ATTRIBUTED, UNATTRIBUTED)]
         leaves = (VISITORS, SESSIONS, *(leaf for part in parts for leaf in part.all))
         grid = await self.aggregates.aggregate(Aggregate(self.scan, leaves, credit=self.credit))
         values = dict(zip(grid.leaves, grid.rows[0], strict=True))
