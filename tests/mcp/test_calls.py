@@ -7,6 +7,7 @@ import pytest
 from jsonschema import validate
 
 from hosts.mcp.tools import TOOLS
+from service_core.kernel.errors import Unavailable503
 from service_core.testing.story import Story
 from tests.mcp.program import granted
 from tests.workspace.belongings import BODIES, MAKERS, RULE, Belongings, shared
@@ -193,6 +194,20 @@ async def test_a_store_that_is_away_is_an_error_and_never_an_empty_success(offic
     for tool in ("get_overview", "list_events"):
         body = await program.refused(tool, **WEEK)
         assert body["code"] in {"data_unverified", "internal_error"}
+
+
+async def test_while_nobody_can_tell_whose_token_it_is_the_answer_is_503(office, program, monkeypatch):
+    async def away(digest):
+        raise Unavailable503("The data cannot be read at the moment", "data_unverified")
+
+    monkeypatch.setattr(office.service.ports.workspace, "access_token", away)
+    status, headers, body = await program.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert (status, headers["Retry-After"], json.loads(body)["code"]) == (503, "5", "data_unverified")
+
+
+async def test_the_page_on_connecting_is_found(program):
+    found = await program.call("search_docs", q="mcp connect assistants")
+    assert "consumers/mcp" in json.dumps(found)
 
 
 async def test_texts_of_visitors_are_json_and_nothing_else(office, program):

@@ -1,6 +1,7 @@
 """One message in, one out: methods, errors and what stands in front of them (contract 9, reliability O5)."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 from service_core.access.roles import Role
@@ -152,12 +153,16 @@ async def test_a_token_without_the_scope_to_read_is_refused(office):
     assert headers["WWW-Authenticate"] == f'{CHALLENGE}, error="insufficient_scope", scope="service:read"'
 
 
-async def test_somebody_who_left_takes_their_programs_along(office):
+async def test_what_a_person_may_no_more_their_programs_may_no_more(office):
     shop, store = office.workspaces["shop"], office.service.ports.workspace
     await connected(office.service, shop, office.now)
     program = await connected(office.service, shop, office.now, role=Role.MEMBER, name="bob")
-    assert (await program.send(PING))[0] == 200
+    names = {tool["name"] for tool in await program.tools()}
+    assert ("create_report" in names, "create_link" in names) == (True, False)
     account = await store.account_of("bob@example.com")
+    member = await store.role(shop.id, account.id)
+    assert await store.save_member(replace(member, role=Role.VIEWER))
+    assert "create_report" not in {tool["name"] for tool in await program.tools()}
     assert await store.remove_member(shop.id, account.id)
     assert (await program.send(PING))[0] == 401
 
