@@ -38,7 +38,7 @@ def test_a_hung_server_answers_nothing_until_it_goes_on(postgres_server):
         connection.pgconn.flush()
         assert not select([connection], [], [], 0.2)[0]
         postgres_server.go_on()
-        assert select([connection], [], [], 10)[0]
+        assert select([connection], [], [], 60)[0]
 
 
 def test_a_role_other_than_the_owner_needs_its_password(postgres_server):

@@ -81,6 +81,13 @@ class Stripe(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    """Takes as many calls at once as a test makes: one that finds no place waits for seconds before it knocks again."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 class Account:
     """What Stripe remembers."""
 
@@ -120,8 +127,8 @@ def signed(content, at=NOW, secret=SIGNING, received=None):
 
 @contextmanager
 def serving(account):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Stripe)
-    server.account, server.daemon_threads = account, True
+    server = Server(("127.0.0.1", 0), Stripe)
+    server.account = account
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
@@ -140,7 +147,7 @@ def account():
 def opened(port, folder, key=KEY):
     url = (
         f"stripe://:{key}@127.0.0.1:{port}?tls=false&webhook_secret={SIGNING}"
-        "&starter=price_starter&growth=price_growth&seconds=5"
+        "&starter=price_starter&growth=price_growth&seconds=30"
     )
     return REGISTRY.open("checkout", url, folder=folder)
 

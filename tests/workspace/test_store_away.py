@@ -14,6 +14,7 @@ from plugins.workspace_sql import polled
 from service_core.access.keys import found_workspace
 from service_core.gateway.readiness import cache_probe
 from service_core.kernel.ids import new_agent_token, new_write_key
+from tests.databases import PATIENT
 from tests.workspace.conftest import NOW, Office
 
 READS = ("/rules", "/links", "/reports", "/dashboards", "/analyses", "/share-links", "/audit", "/onboarding")
@@ -151,7 +152,7 @@ async def test_a_server_that_is_stopped_is_unknown_to_all_but_keys_ingest_rememb
 ):
     monkeypatch.setattr(polled, "TRUSTED_SECONDS", 0.3)
     monkeypatch.setattr(keys, "KEPT_SECONDS", 0.0)  # of a clock that no test turns
-    office = office_at(tmp_path, postgres_server.url)
+    office = office_at(tmp_path, f"{postgres_server.url}?{PATIENT}")
     async with office.service:
         host, writer = IngestHost(office), await opened(office)
         assert await host.track(writer) == ACCEPTED

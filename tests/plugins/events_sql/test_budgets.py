@@ -117,7 +117,7 @@ async def test_a_server_that_answers_nobody_is_away_long_before_a_budget_ends(
     postgres_server: PostgresServer,
 ) -> None:
     """Whoever waits hears it, also behind others who wait: there are two readers."""
-    url = f"{postgres_server.url}?timeout_seconds=300&connect_seconds=1&readers=2"
+    url = f"{postgres_server.url}?timeout_seconds=300&connect_seconds=2&readers=2"
     store = load().open("events", url, folder=Path())
     await store.start()
     story = world(Random(31)).story
