@@ -79,9 +79,8 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
     longest = min(_NAME, max((len(name) for name, _, _ in rows), default=_BAR), max(1, room - _SHORT_BAR))
     bar = min(_BAR, max(_SHORT_BAR, room - longest))
     table = Table(
-        title=Text(title),
+        title=Text(title, "bold"),
         title_justify="left",
-        title_style="bold",
         box=None,
         padding=(0, 1),
         show_header=False,
@@ -101,9 +100,8 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
 def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     """Names and values side by side."""
     table = Table(
-        title=Text(title),
+        title=Text(title, "bold"),
         title_justify="left",
-        title_style="bold",
         box=None,
         padding=(0, 1),
         show_header=False,

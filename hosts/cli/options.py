@@ -64,14 +64,14 @@ def output() -> "Console":
     from os import environ
     from sys import stdout
 
-    from rich.console import Console
+    from hosts.cli.terminal import Terminal
 
     is_read = not (stdout.isatty() or environ.get("COLUMNS"))
-    return Console(highlight=False, width=_UNFOLDED if is_read else None)
+    return Terminal(highlight=False, width=_UNFOLDED if is_read else None)
 
 
 def complaints() -> "Console":
     """Where a command says why it could not do its work."""
-    from rich.console import Console
+    from hosts.cli.terminal import Terminal
 
-    return Console(stderr=True, highlight=False)
+    return Terminal(stderr=True, highlight=False)

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from hosts.cli.drawing import chart, ranking
 from hosts.cli.query import _table
+from hosts.cli.terminal import Terminal
 
 LONG = "/presentations/logstash-puppetconf-2012/and/more/of/it/"
 
@@ -67,3 +68,12 @@ def test_a_total_stands_below_rows_and_not_below_itself():
     with console.capture() as shown:
         console.print(_table(one, None, ZoneInfo("UTC")), _table(two, None, ZoneInfo("UTC")))
     assert shown.get().split() == ["visitors", "3", "os", "visitors", "iOS", "3", "total", "3"]
+
+
+def test_a_name_that_comes_with_an_event_orders_the_terminal_nothing():
+    terminal = Terminal(width=60, force_terminal=True, color_system=None)
+    with terminal.capture() as shown:
+        terminal.print(ranking("Pages", [("/a\x1b[2J\x9b1;1H\x07\r", 3, 100.0)], terminal.width))
+        terminal.print("\x1b]0;title\x07", markup=False)
+    assert "/a[2J1;1H" in shown.get()
+    assert set(shown.get()) & {"\x1b", "\x9b", "\x07", "\r"} == set()
