@@ -63,7 +63,7 @@ def _check(tool: Tool, given: Mapping[str, Any]) -> None:
     for name in given:
         if name not in tool.names:
             known = ", ".join(schema["properties"]) or "none"
-            raise BadArguments(f"{tool.name} has no argument {name!r}; it takes: {known}")
+            raise BadArguments(f"{tool.name} has no argument {name!r:.80}; it takes: {known}")
     for name in schema.get("required", ()):
         if name not in given:
             raise BadArguments(f"{tool.name} needs the argument {name}")

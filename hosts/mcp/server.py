@@ -56,9 +56,6 @@ class Server:
             body: as sent.
             identity: whose token was sent.
             client: address of the client, when it is known.
-
-        Raises:
-            Refusal: the budget of requests cannot be charged.
         """
         try:
             call = read(body)
@@ -78,27 +75,32 @@ class Server:
         return [tool.listed for tool in self._tools.values() if tool.is_open_to(scopes)]
 
     async def _called(self, call: Call, identity: Identity, client: str | None) -> Response:
-        """A call is one request, also one that could not be made (contract 14)."""
         try:
             request = self._request(call, identity, client)
         except Fault:
-            try:
-                await self._service.part(Budgets).spend_request(identity)
-            except Refusal as refusal:
-                refused = json_response(CODEC, refusal.status, refusal.body(), refusal.headers)
-                return _told(call, refused)
-            raise
+            spent = await self._spent(identity)
+            if spent is None:
+                raise
+            return _told(call, spent)
         return _told(call, await self._service.dispatch(request))
 
+    async def _spent(self, identity: Identity) -> Response | None:
+        """Charge a call that cannot be made: it is a request, too. What is answered when none is left."""
+        try:
+            await self._service.part(Budgets).spend_request(identity)
+        except Refusal as refusal:
+            return json_response(CODEC, refusal.status, refusal.body(), refusal.headers)
+        return None
+
     def _request(self, call: Call, identity: Identity, client: str | None) -> Request:
-        name, arguments = call.params.get("name"), call.params.get("arguments", {})
+        name, arguments = call.params.get("name"), call.params.get("arguments")
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            raise Fault(INVALID_PARAMS, f"Unknown tool: {name}", call.id)
-        if not isinstance(arguments, dict):
+            raise Fault(INVALID_PARAMS, f"Unknown tool: {name!r:.80}", call.id)
+        if not isinstance(arguments, dict | None):
             raise Fault(INVALID_PARAMS, "arguments must be an object", call.id)
         try:
-            return request_of(tool, arguments, identity, client)
+            return request_of(tool, arguments or {}, identity, client)
         except BadArguments as bad:
             raise Fault(INVALID_PARAMS, str(bad), call.id) from None
 
