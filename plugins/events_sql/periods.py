@@ -26,17 +26,18 @@ def micros_of(length: timedelta) -> int:
 def bucket_index(at: Expression, stretches: tuple[Stretch, ...]) -> Expression:
     """Index of the bucket an instant lies in: one division per run of equal buckets."""
     found: list[tuple[Expression, Expression]] = []
-    before = 0
-    for stretch in stretches:
-        length = stretch.seconds * 1_000_000
-        offset = fn.Micros(at) - fn.Micros(sa.literal(naive(stretch.start)))
-        index = fn.Quotient(offset, sa.literal(length)) + sa.literal(before)
+    last, before = stretches[-1], 0
+    for stretch in stretches[:-1]:
         end = stretch.start + timedelta(seconds=stretch.seconds * stretch.count)
-        found.append((at < sa.literal(naive(end)), index))
+        found.append((at < sa.literal(naive(end)), _index(at, stretch) + sa.literal(before)))
         before += stretch.count
-    if len(found) == 1:
-        return found[0][1]
-    return sa.case(*found[:-1], else_=found[-1][1])
+    return sa.case(*found, else_=_index(at, last) + sa.literal(before)) if found else _index(at, last)
+
+
+def _index(at: Expression, stretch: Stretch) -> Expression:
+    """Index of the bucket among those of its run."""
+    offset = fn.Micros(at) - fn.Micros(sa.literal(naive(stretch.start)))
+    return fn.Quotient(offset, sa.literal(stretch.seconds * 1_000_000))
 
 
 def parts(span: Span, buckets: Buckets | None) -> Iterator[tuple[int, Span]]:

@@ -30,8 +30,11 @@ from rich.table import Table
 from hosts.composition.compose import Service, compose
 from hosts.serving import settle
 from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.aggregate import _sum_of_all, _summed
 from plugins.events_sql.engine import Backend, Reader
+from plugins.events_sql.prepared import source
 from plugins.events_sql.statements import Statements
+from plugins.events_sql.stitching import _persons
 from plugins.events_sql.templates import Values
 from plugins.events_sql.usual import prepare
 from service_core.gateway.exchange import Request
@@ -187,7 +190,9 @@ class Bench:
             reader.close()
 
     def forget(self) -> None:
-        """Know no statement any more but those that are built when a store opens."""
+        """Know no statement any more, and no part of one, but those that are built when a store opens."""
+        for built in (source, _persons, _summed, _sum_of_all):
+            built.cache_clear()
         self._engine._statements = Statements(self.played.dialect)
         prepare(self._engine._statements)
 
