@@ -35,7 +35,7 @@ KEPT = {GENERATION}
 def migrated_database(postgres_session):
     """The address of a PostgreSQL database with the tables of the workspace store."""
     with fresh_database(postgres_session) as url:
-        asyncio.run(migrated(url, Path()))
+        asyncio.run(migrated(f"{url}?{PATIENT}", Path()))
         yield url
 
 

@@ -27,11 +27,11 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
     postgres_url, tmp_path
 ):
     async def start(number):
-        async with opened_at(postgres_url, tmp_path) as directory:
+        async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path) as directory:
             await found_workspace(directory, NOW, name=f"shop {number}")
 
     await asyncio.gather(*(start(number) for number in range(4)))
-    async with opened_at(postgres_url, tmp_path) as directory:
+    async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path) as directory:
         assert len(await directory.workspaces()) == 4
     engine = create_engine(postgres_url.replace("://", "+psycopg://"))
     try:
@@ -43,17 +43,17 @@ async def test_directories_that_start_together_on_an_empty_database_make_its_tab
 
 
 async def test_a_database_of_a_newer_version_is_refused(postgres_url, tmp_path):
-    async with opened_at(postgres_url, tmp_path):
+    async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path):
         pass
     with psycopg.connect(postgres_url) as other:
         other.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StartupError, match="9999"):
-        async with opened_at(postgres_url, tmp_path):
+        async with opened_at(f"{postgres_url}?{PATIENT}", tmp_path):
             pass
 
 
 async def test_reads_see_one_state_and_change_nothing(workspace_postgres, tmp_path):
-    async with opened_at(workspace_postgres, tmp_path) as directory:
+    async with opened_at(f"{workspace_postgres}?{PATIENT}", tmp_path) as directory:
         async with directory._database.read() as connection:
             shown = [
                 (await connection.exec_driver_sql(f"SHOW {name}")).scalar_one()
