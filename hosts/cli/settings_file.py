@@ -1,8 +1,8 @@
 """The text of a new ``touchpoint.toml``, written from the settings themselves."""
 
-import json
 from collections.abc import Iterator
 
+from hosts.composition.load import toml
 from service_core.kernel.settings import Section, Settings
 
 
@@ -28,9 +28,4 @@ def _section(section: Section) -> Iterator[str]:
         if field.description:
             yield f"# {field.description}"
         open_line = isinstance(value, str) and "://" in value
-        yield f"{'' if open_line else '# '}{name} = {_toml(value)}"
-
-
-def _toml(value: object) -> str:
-    # JSON strings, numbers, booleans and arrays of them are TOML too.
-    return json.dumps(value, ensure_ascii=False)
+        yield f"{'' if open_line else '# '}{name} = {toml(value)}"

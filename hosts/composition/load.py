@@ -1,5 +1,6 @@
 """Settings from ``touchpoint.toml`` and the environment; what is not a setting stops the start."""
 
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -57,6 +58,11 @@ def known_names() -> tuple[str, ...]:
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
         for name in field.annotation.model_fields
     )
+
+
+def toml(value: object) -> str:
+    """A value as a line of the settings file says it: JSON strings, numbers, booleans and arrays are TOML too."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 class _Deployment(Settings, BaseSettings):

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from hosts.composition.container import PORTS, SETTINGS
+from hosts.composition.load import toml
 from hosts.reference.markdown import code, page, section, table
 from hosts.reference.operations import kind, operations_page
 from hosts.reference.tools import tools_page
@@ -154,7 +155,7 @@ def _settings() -> str:
     for name, field in Settings.model_fields.items():
         model: Any = field.annotation
         rows = (
-            (code(key), code(repr(f.default)), f.description or "") for key, f in model.model_fields.items()
+            (code(key), code(toml(f.default)), f.description or "") for key, f in model.model_fields.items()
         )
         about = (model.__doc__ or "").strip()
         sections.append(section(f"`[{name}]`", about, table(("setting", "default", "meaning"), rows)))
