@@ -195,6 +195,7 @@ from service_core.insight.people.ports import Person as Person
 from service_core.insight.people.ports import PersonSession as PersonSession
 from service_core.insight.people.ports import Profile as Profile
 from service_core.insight.people.ports import Touch as Touch
+from service_core.insight.people.ports import Whereabouts as Whereabouts
 from service_core.insight.people.traits import IDENTIFY as IDENTIFY
 from service_core.insight.people.traits import text_trait as text_trait
 from service_core.insight.people.traits import traits as traits

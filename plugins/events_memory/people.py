@@ -23,6 +23,7 @@ from service_core.plugin import (
     Profile,
     Scan,
     Touch,
+    Whereabouts,
     moment,
     text_trait,
     traits,
@@ -78,7 +79,7 @@ def _person(key: str, ever: list[Event], events: list[Event], scan: Scan, histor
         orders=len(charges),
         revenue=sum(f.amount for f in charges if f.event.currency == scan.currency),
         first_touch=visits[0].touch() if visits else None,
-        latest=events[-1],
+        latest=Whereabouts.of(events[-1]),
         foreign_money=any(f.event.currency != scan.currency and f.amount for f in charges),
     )
 

@@ -3,7 +3,7 @@
 The page is found first, from one row per person; what a row shows is read for the page alone.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,10 +14,9 @@ from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import NEAR, THEIR_EVENTS, keep_events, keep_near, keep_theirs
-from plugins.events_sql.log import ROW
 from plugins.events_sql.persona import said, shown_touch
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions, needed, used_by
-from plugins.events_sql.rows import aware, event, loads
+from plugins.events_sql.rows import aware, loads
 from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import number_of, persons_first_seen
 from plugins.events_sql.tables import EVENTS, IDS
@@ -31,22 +30,22 @@ from service_core.plugin import (
     PeoplePage,
     Person,
     Scan,
+    Whereabouts,
     text_trait,
     traits,
 )
 
-SHOWN: Final = sa.table(
-    "shown",
-    *(sa.column(name, sa.BigInteger) for name in ("person_no", "place", "last_seq")),
-    sa.column("last_seen", sa.DateTime),
-)
-"""The page, kept as a table of the question."""
+CROWD: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
+"""Everyone who is asked for, kept as a table of the question."""
+
+SHOWN: Final = sa.table("shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")))
+"""The page, likewise."""
 
 
 def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
     """A page of persons with an event in the span, and the number of all."""
     gather(plan, reader)
-    total = reader.rows(sa.select(sa.func.count()).select_from(sa.table("crowd")))[0][0]
+    total = reader.rows(sa.select(sa.func.count()).select_from(CROWD))[0][0]
     return shown(plan, reader), total
 
 
@@ -54,20 +53,19 @@ def gather(plan: PeoplePage, reader: Reader) -> None:
     """Keep everyone who is asked for as a table of the question."""
     if plan.person is not None:
         _keep(plan, number_of(plan.scan.workspace_id, plan.person), reader)
-    reader.keep("crowd", built(_crowd, replace(plan, limit=0, offset=0)))  # the same for every page
+    reader.keep(CROWD.name, built(_crowd, replace(plan, limit=0, offset=0)))  # the same for every page
 
 
 def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
     """The page of those who were gathered."""
-    reader.keep("shown", built(_page, plan.limit, plan.offset))
+    reader.keep(SHOWN.name, built(_page, plan.limit, plan.offset))
     if plan.person is None:
         _keep(plan, sa.select(SHOWN.c.person_no.label("no")), reader)
     keep_near(plan.scan.workspace_id, reader)
     keep_deeds(plan.scan, used_by(plan.scan), reader)
     found = {name: reader.rows(built(part, plan.scan)) for name, part in _PARTS.items()}
     told = {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
-    order = reader.rows(sa.select(SHOWN.c.person_no).order_by(SHOWN.c.place))
-    return [_person(number, told) for (number,) in order]
+    return [_person(facts, told) for facts in reader.rows(built(_facts, plan.scan))]
 
 
 def _keep(plan: PeoplePage, persons: sa.Select[Any], reader: Reader) -> None:
@@ -76,10 +74,9 @@ def _keep(plan: PeoplePage, persons: sa.Select[Any], reader: Reader) -> None:
     keep_events(plan.scan.workspace_id, needed(used_by(plan.scan) | _TOLD), reader)
 
 
-_TOLD: Final = frozenset({"event_data", "is_test", "country"})
+_LATEST: Final = tuple(f.name for f in fields(Whereabouts))
+_TOLD: Final = frozenset({"event_data", "is_test", *_LATEST})
 """Columns of an event that a row of the page follows from, beside those that are always needed."""
-
-_KEPT: Final = ("person_no", "last_seen", "last_seq")
 
 
 def _crowd(plan: PeoplePage) -> sa.Select[Any]:
@@ -91,7 +88,6 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     told = [
         number.label("person_no"),
         sa.func.max(rows.at).label("last_seen"),
-        sa.cast(fn.Latest(rows.table.c.seq, rows.at, rows.table.c.seq), sa.BigInteger).label("last_seq"),
         sa.func.count().label("events"),
     ]
     if plan.country is not None:
@@ -104,9 +100,10 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
         sa.select(*told).select_from(rows.source).where(*rows.where, *met).group_by(number).subquery("seen")
     )
     asked = _asked(plan, seen)
-    named = seen.join(IDS, IDS.c.no == seen.c.person_no)
-    source, sort = _sorting(plan, seen, named)
+    source, sort = _sorting(plan, seen)
     joined, where = _touched(plan, seen, source)
+    if plan.identified is not None or plan.search is not None:
+        joined = joined.join(IDS, IDS.c.no == seen.c.person_no)
     if plan.search is not None:
         mail = _emails(plan.scan)
         joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
@@ -116,8 +113,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
         )
         hit = fn.Starts(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
         where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))
-    columns = (*(seen.c[name] for name in _KEPT), IDS.c.id.label("person"), sort.label("sort"))
-    return sa.select(*columns).select_from(joined).where(*asked, *where)
+    return sa.select(seen.c.person_no, sort.label("sort")).select_from(joined).where(*asked, *where)
 
 
 def _asked(plan: PeoplePage, seen: Any) -> list[Expression]:
@@ -130,17 +126,15 @@ def _asked(plan: PeoplePage, seen: Any) -> list[Expression]:
     return asked
 
 
-def _sorting(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, Expression]:
+def _sorting(plan: PeoplePage, seen: Any) -> tuple[Any, Expression]:
     """What the page is sorted by, joined when it is no fact of the span's events."""
     if plan.sort == "first_seen":
         first = persons_first_seen(plan.scan)
-        return source.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
+        return seen.join(first, first.c.person_no == seen.c.person_no), first.c.first_at
     if plan.sort == "revenue":
         paid = _money(plan.scan).subquery("paid")
-        return source.outerjoin(paid, paid.c.person_no == seen.c.person_no), sa.func.coalesce(
-            paid.c.revenue, 0
-        )
-    return source, seen.c[plan.sort]
+        return seen.outerjoin(paid, paid.c.person_no == seen.c.person_no), sa.func.coalesce(paid.c.revenue, 0)
+    return seen, seen.c[plan.sort]
 
 
 def _touched(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, list[Expression]]:
@@ -167,15 +161,14 @@ def _emails(scan: Scan) -> sa.Subquery:
 
 
 def _page(limit: int, offset: int) -> sa.Select[Any]:
-    crowd = sa.table("crowd", *(sa.column(name) for name in (*_KEPT, "person", "sort")))
-    order = (crowd.c.sort.desc(), crowd.c.person.asc())
+    """The page; names are looked up only of who may be on it, for those of one rank stand by name."""
+    first = sa.select(CROWD.c.sort).order_by(CROWD.c.sort.desc()).limit(offset + limit).subquery("first")
+    least = sa.select(sa.func.min(first.c.sort)).scalar_subquery()
+    order = (CROWD.c.sort.desc(), IDS.c.id.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
-    numbered = sa.select(*(crowd.c[name] for name in _KEPT), place).subquery()
+    named = sa.select(CROWD.c.person_no, place).join(IDS, IDS.c.no == CROWD.c.person_no)
+    numbered = named.where(CROWD.c.sort >= least).subquery()
     return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)
-
-
-def _name(_: Scan) -> sa.Select[Any]:
-    return sa.select(SHOWN.c.person_no, IDS.c.id).join(IDS, IDS.c.no == SHOWN.c.person_no)
 
 
 def _first(scan: Scan) -> sa.Select[Any]:
@@ -196,16 +189,24 @@ def _of_page(scan: Scan, table: Any = THEIR_EVENTS) -> tuple[Any, Any, list[Expr
     return source, SHOWN.c.person_no, [*rows.where, *met]
 
 
-def _seen(scan: Scan) -> sa.Select[Any]:
+def _facts(scan: Scan) -> sa.Select[Any]:
+    """The page in its order: every person with their name, what they did in the span, and their last event there."""
     source, number, where = _of_page(scan)
     c = THEIR_EVENTS.c
     facts = (
-        sa.func.count(c.session_no.distinct()),
-        sa.func.count().filter(among(c.event_name, PAGE_VIEWS)),
-        sa.func.count(),
-        sa.func.max(c.timestamp),
+        sa.func.count(c.session_no.distinct()).label("sessions"),
+        sa.func.count().filter(among(c.event_name, PAGE_VIEWS)).label("pageviews"),
+        sa.func.count().label("events"),
+        sa.func.max(c.timestamp).label("last_seen"),
     )
-    return sa.select(number, *facts).select_from(source).where(*where).group_by(number)
+    last_seq = sa.cast(fn.Latest(c.seq, c.timestamp, c.seq), sa.BigInteger).label("last_seq")
+    did = sa.select(number, *facts, last_seq).select_from(source).where(*where)
+    seen = did.group_by(number).subquery("seen")
+    same = sa.and_(c.timestamp == seen.c.last_seen, c.seq == seen.c.last_seq)
+    joined = SHOWN.join(IDS, IDS.c.no == SHOWN.c.person_no)
+    joined = joined.join(seen, seen.c.person_no == SHOWN.c.person_no).join(THEIR_EVENTS, same)
+    told = (*(seen.c[fact.name] for fact in facts), c.visitor_id, *(c[name] for name in _LATEST))
+    return sa.select(SHOWN.c.person_no, IDS.c.id, *told).select_from(joined).order_by(SHOWN.c.place)
 
 
 def _ids(scan: Scan) -> sa.Select[Any]:
@@ -218,14 +219,6 @@ def _ids(scan: Scan) -> sa.Select[Any]:
     first = sa.select(different, place).subquery("first")
     told = sa.select(first.c.person_no, fn.List(first.c.visitor_id))
     return told.where(first.c.place <= MOST_OF_A_PERSON).group_by(first.c.person_no)
-
-
-def _latest(scan: Scan) -> sa.Select[Any]:
-    """The last event of every person: its place is known, so only its row is read."""
-    same = sa.and_(EVENTS.c.timestamp == SHOWN.c.last_seen, EVENTS.c.seq == SHOWN.c.last_seq)
-    source = EVENTS.join(SHOWN, same)
-    own = EVENTS.c.workspace_id == scan.workspace_id
-    return sa.select(SHOWN.c.person_no, *ROW).select_from(source).where(own)
 
 
 def _converted(scan: Scan) -> sa.Select[Any]:
@@ -273,29 +266,25 @@ def _shown_money(scan: Scan) -> sa.Select[Any]:
 
 
 _PARTS: Final = {
-    "name": _name,
-    "seen": _seen,
     "ids": _ids,
-    "latest": _latest,
     "first": _first,
     "touch": _touch,
     "converted": _converted,
     "money": _shown_money,
     "said": said,
 }
-"""What the rows of the page show, one statement each; every first column is the person."""
+"""What else the rows of the page show, one statement each; every first column is the person."""
 
 
-def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
-    (name,), latest = told["name"][number], event(told["latest"][number])
-    sessions, pageviews, events, last_seen = told["seen"][number]
+def _person(facts: tuple[Any, ...], told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
+    number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
     orders, revenue, foreign = told["money"].get(number, (0, 0, False))
     known = traits(map(loads, told["said"].get(number, ([],))[0]))
     touch = told["touch"].get(number)
     return Person(
         person=name,
         user_id=name.removeprefix("u:") if name.startswith("u:") else None,
-        visitor_id=latest.visitor_id,
+        visitor_id=visitor_id,
         visitor_ids=tuple(sorted(told["ids"][number][0])),
         email=text_trait(known, "email"),
         name=text_trait(known, "name"),
@@ -308,6 +297,6 @@ def _person(number: int, told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
         orders=orders,
         revenue=int(revenue),
         first_touch=shown_touch(touch) if touch else None,
-        latest=latest,
+        latest=Whereabouts(*latest),
         foreign_money=bool(foreign),
     )

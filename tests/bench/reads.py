@@ -46,6 +46,7 @@ from service_core.plugin import (
     total,
 )
 from tests.bench.history import WORKSPACE, build
+from tests.bench.people_page import people_page
 
 END = datetime(2026, 7, 1, tzinfo=UTC)
 EVENTS, SESSIONS, CREDITS = Relation.EVENTS, Relation.SESSIONS, Relation.CREDITS
@@ -180,11 +181,8 @@ def questions(days: int) -> list[Question]:
         Question(
             "page of persons",
             lambda store, of: store.people(PeoplePage(of, 50, 0, "last_seen")),
-            f"""SELECT coalesce(e.strong_no, o.strong_no, e.visitor_no) AS p, max(timestamp) AS t, count(*), count(DISTINCT session_no)
-                FROM (SELECT * FROM events WHERE {where}) e LEFT JOIN owners o ON o.visitor_no = e.visitor_no
-                  AND e.timestamp >= o.since AND e.timestamp < o.until
-                GROUP BY 1 ORDER BY 2 DESC LIMIT 50""",
-            0,
+            people_page(WORKSPACE, where, f"{END - timedelta(days=days + 7):%Y-%m-%d}"),
+            1.2,
         ),
     ]
 

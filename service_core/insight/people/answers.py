@@ -1,6 +1,7 @@
 """Persons as answers show them (contract 3.8, 3.9)."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -84,7 +85,7 @@ class UserDetail(UserRow):
 
 def row_of(person: Person, currency: str) -> Mapping[str, Any]:
     """The fields of a `UserRow`."""
-    touch, latest = person.first_touch, person.latest
+    touch = person.first_touch
     return {
         **{
             name: getattr(person, name)
@@ -99,10 +100,7 @@ def row_of(person: Person, currency: str) -> Mapping[str, Any]:
         "utm_source": touch.utm_source if touch else None,
         "utm_medium": touch.utm_medium if touch else None,
         "utm_campaign": touch.campaign if touch else None,
-        **{
-            name: getattr(latest, name)
-            for name in ("country", "region", "city", "device_type", "browser", "os")
-        },
+        **asdict(person.latest),
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Persons and what is asked about them; an event store answers, and works out as much as is shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -45,10 +45,27 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Place and device, as an event tells them."""
+
+    country: str | None
+    region: str | None
+    city: str | None
+    device_type: str | None
+    browser: str | None
+    os: str | None
+
+    @classmethod
+    def of(cls, event: Event) -> "Whereabouts":
+        """Those of an event."""
+        return cls(*(getattr(event, field.name) for field in fields(cls)))
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """One person over a span (contract 3.8).
 
-    ``first_seen`` and ``first_touch`` are the first ever; device and place are those of ``latest``,
+    ``first_seen`` and ``first_touch`` are the first ever; ``visitor_id`` and ``latest`` are those of
     the last event in the span. ``email`` and ``name`` are traits (`people.traits`). ``revenue``
     sums charges in the scan's currency; ``foreign_money`` tells that others were left out. Of the
     visitor ids the first `MOST_OF_A_PERSON` by code point are told.
@@ -69,7 +86,7 @@ class Person:
     orders: int
     revenue: int
     first_touch: Touch | None
-    latest: Event
+    latest: Whereabouts
     foreign_money: bool = False
 
 

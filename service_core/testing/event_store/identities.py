@@ -14,6 +14,7 @@ from service_core.insight.people.ports import (
     Journey,
     JourneyPlan,
     PeoplePage,
+    Whereabouts,
 )
 from service_core.testing.event_store.kit import PERSONS, VISITORS, Kit, Store, measure
 from service_core.testing.story import Story, campaign, days
@@ -327,7 +328,7 @@ class Identities(Kit):
             1, "u:U1", "U1", "ada@example.com", "Ada",
         )  # fmt: skip
         assert (ada.visitor_ids, ada.first_seen, ada.latest) == (
-            ("A2",), story.events[0].timestamp, story.events[-1],
+            ("A2",), story.events[0].timestamp, Whereabouts.of(story.events[-1]),
         )  # fmt: skip
         counts = ada.sessions, ada.pageviews, ada.events, ada.conversions, ada.orders, ada.revenue
         assert counts == (2, 1, 4, 2, 2, 500)
