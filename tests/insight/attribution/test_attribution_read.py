@@ -206,6 +206,13 @@ async def test_credit_can_be_booked_on_the_day_of_the_touch(ask, story):
     assert (await ask(**first_days, basis="touch", window_days="1")).complete
 
 
+async def test_credit_by_touch_is_settled_when_the_window_has_passed_since_the_end(ask, who):
+    last = who.now - timedelta(days=7)
+    for end, settled in ((last - timedelta(milliseconds=1), True), (last, False)):
+        span = {"start_date": "2026-06-30", "end_date": end.isoformat(timespec="milliseconds")}
+        assert (await ask(**span, basis="touch", window_days="7")).complete is settled
+
+
 async def test_the_best_rows_come_first_and_the_rest_is_cut(ask, story):
     for n, revenue in enumerate((1_000, 3_000, 2_000)):
         comes(story, "2026-07-01", f"V{n}", **google(f"c{n}"))
@@ -214,6 +221,18 @@ async def test_the_best_rows_come_first_and_the_rest_is_cut(ask, story):
     assert ([r.utm_campaign for r in answer.campaigns], answer.truncated) == (["c1", "c2"], True)
     whole = await ask()
     assert ([r.utm_campaign for r in whole.campaigns][:3], whole.truncated) == (["c1", "c2", "c0"], False)
+
+
+@pytest.mark.parametrize("model", ["last_touch", "shapley"])
+async def test_rows_of_equal_revenue_are_ordered_by_conversions_then_visitors_then_name(ask, story, model):
+    came_and_bought = {"a": (4, 1), "b": (2, 2), "c": (3, 2), "y": (1, 0), "x": (1, 0)}
+    for name, (came, bought) in came_and_bought.items():
+        for n in range(came):
+            comes(story, "2026-07-01", f"{name}{n}", **google(name))
+            if n < bought:
+                buys(story, "2026-07-02", f"{name}{n}", 0)
+    rows = (await ask(model=model, floor=1)).campaigns
+    assert [row.utm_campaign for row in rows if row.utm_source == "google"] == ["c", "b", "a", "x", "y"]
 
 
 async def test_an_unknown_model_is_refused(ask):

@@ -199,6 +199,9 @@ async def test_a_misspelt_value_gives_no_rows_and_a_suggestion(shop):
     ]
     for alone in ({"dimensions": []}, {"dimensions": [], "interval": "day"}):
         assert (await shop.query(plan | alone))["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
+    among = {"dimension": "utm_source", "op": "in", "value": ["googel", "yahoo"]}
+    several = await shop.query(plan | {"filters": [among]})
+    assert several["meta"]["did_you_mean"] == answer["meta"]["did_you_mean"]
     known = {"metrics": ["refunds"], "filters": [{"dimension": "currency", "value": "USD"}],
              "date_range": {"from": "2026-07-01", "to": "2026-07-02"}}  # fmt: skip
     assert (await shop.query(known))["meta"]["did_you_mean"] == []
