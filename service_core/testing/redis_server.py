@@ -24,6 +24,7 @@ from service_core.testing.loopback import held_port
 
 READY_WITHIN_SECONDS: Final = 60.0
 ENDS_WITHIN_SECONDS: Final = 60.0
+ANSWERS_WITHIN_SECONDS: Final = 30.0
 DURABLE: Final = {"appendonly": "yes", "appendfsync": "always", "save": ""}
 """What an acknowledged event needs: every answer comes after its fsync."""
 
@@ -66,9 +67,9 @@ class RedisServer:
             time.sleep(0.01)
 
     def ask(self, *words: str) -> str:
-        """The first line of the answer to a command; empty without one."""
+        """The first line of the answer to a command; empty without one in 30 seconds."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), ANSWERS_WITHIN_SECONDS) as connection:
                 connection.sendall((" ".join(words) + "\r\n").encode())
                 return connection.recv(4096).decode().partition("\r\n")[0]
         except OSError:

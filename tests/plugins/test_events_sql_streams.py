@@ -15,7 +15,7 @@ from service_core.testing.story import days
 
 
 async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_server: PostgresServer) -> None:
-    store = load().open("events", f"{postgres_server.url}?connect_seconds=1", folder=Path())
+    store = load().open("events", f"{postgres_server.url}?connect_seconds=2", folder=Path())
     await store.start()
     story = world(Random(31)).story
     await store.append(story.events)
@@ -25,7 +25,7 @@ async def test_who_leaves_a_stream_waits_for_no_server_that_hangs(postgres_serve
     )
     assert len(await anext(reading))
     postgres_server.hang()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await reading.aclose()
     postgres_server.go_on()
     await store.aclose()
