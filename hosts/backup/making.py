@@ -1,6 +1,7 @@
 """``touchpoint backup``: one consistent copy of what a deployment keeps on this machine, while it runs."""
 
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,8 +49,11 @@ def back_up(config: Path, target: Path, telling: Callable[[str], None] = lambda 
         manifest.write(draft)
         make_durable(draft)
         _put(draft, target)
-    except OSError as fault:
-        raise StartupError(f"The backup cannot be written: {fault.strerror or fault}.") from fault
+    except (OSError, sqlite3.Error) as fault:
+        raise StartupError(
+            f"The backup cannot be written: {getattr(fault, 'strerror', None) or fault}. Nothing of it is left; try "
+            "again where there is room and you may write."
+        ) from fault
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return manifest
@@ -103,7 +107,10 @@ def _put(draft: Path, target: Path) -> None:
         draft.rename(target)
         return
     packed = target.with_name(f"{target.name}{DRAFT}.tar")
-    with tarfile.open(packed, "w" if target.suffix == ".tar" else "w:gz") as pack:
-        pack.add(draft, arcname=".")
-    packed.chmod(0o600)
-    packed.rename(target)
+    try:
+        with tarfile.open(packed, "w" if target.suffix == ".tar" else "w:gz") as pack:
+            pack.add(draft, arcname=".")
+        packed.chmod(0o600)
+        packed.rename(target)
+    finally:
+        packed.unlink(missing_ok=True)

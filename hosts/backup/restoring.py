@@ -1,8 +1,10 @@
 """``touchpoint restore``: a deployment out of a backup, in a folder that holds nothing yet."""
 
+import gzip
 import shutil
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -28,7 +30,17 @@ def restore(source: Path, folder: Path) -> Manifest:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StartupError(f"{folder} is not empty. Restore into a new folder, and move it when all is well.")
-    with _opened(source) as backup:
+    try:
+        return _restored(source, folder.absolute())
+    except OSError as fault:
+        raise StartupError(
+            f"{source} cannot be restored: {fault.strerror or fault}. Remove what was begun of {folder}, and try again "
+            "where there is room and you may write."
+        ) from fault
+
+
+def _restored(source: Path, folder: Path) -> Manifest:
+    with _opened(source, folder.parent) as backup:
         manifest = Manifest.read(backup)
         manifest.check(backup)
         places = dict(_places(backup, folder))
@@ -69,21 +81,17 @@ def _put(kept: Path, target: Path) -> None:
         target.chmod(0o600)
 
 
-def _reason(fault: Exception) -> str:
-    """Why a file cannot be read; that it is no archive the library tells in a line for each kind."""
-    return "it is no whole .tar or .tar.gz" if isinstance(fault, tarfile.ReadError) else str(fault)
-
-
 @contextmanager
-def _opened(source: Path) -> Iterator[Path]:
-    """The backup as a folder."""
+def _opened(source: Path, beside: Path) -> Iterator[Path]:
+    """The backup as a folder; a packed one is unpacked where there has to be room for it anyway."""
     if source.is_dir():
         yield source
         return
-    with tempfile.TemporaryDirectory(prefix="touchpoint-restore-") as folder:
+    beside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="touchpoint-restore-", dir=beside) as folder:
         try:
             with tarfile.open(source) as pack:
                 pack.extractall(folder, filter="data")
-        except (OSError, tarfile.TarError) as fault:
-            raise StartupError(f"{source} cannot be read as a backup: {_reason(fault)}.") from None
+        except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
+            raise StartupError(f"{source} is no backup: it is no whole .tar or .tar.gz.") from None
         yield Path(folder)

@@ -7,11 +7,12 @@ import sqlite3
 import pytest
 
 from hosts.backup.control import NAME, answering, held, listening
-from hosts.backup.copying import copy_folder
+from hosts.backup.copying import COPIES, copy_folder
 from hosts.backup.making import back_up
 from hosts.backup.restoring import restore
 from hosts.backup.write_lock import WriteLock
 from hosts.ownership import consumer_of
+from service_core.extension.adapters import Keeps
 from service_core.kernel.errors import StartupError
 
 
@@ -197,3 +198,38 @@ def test_a_folder_that_is_no_backup_is_refused(tmp_path):
     (tmp_path / "some").mkdir()
     with pytest.raises(StartupError, match="is no backup"):
         restore(tmp_path / "some", tmp_path / "again")
+
+
+def test_a_packed_backup_that_was_cut_short_is_refused_in_a_sentence(config, tmp_path):
+    back_up(config, tmp_path / "whole.tar.gz")
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes((tmp_path / "whole.tar.gz").read_bytes()[:500])
+    with pytest.raises(StartupError, match=r"cut\.tar\.gz is no backup: it is no whole"):
+        restore(cut, tmp_path / "new" / "again")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def broken(*_):
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_a_disk_that_is_full_is_told_and_nothing_stays_behind(config, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("tarfile.TarFile.add", full)
+        with pytest.raises(StartupError, match=r"cannot be written: No space left on device\."):
+            back_up(config, tmp_path / "backup.tar")
+    monkeypatch.setitem(COPIES, Keeps.SQLITE, broken)
+    with pytest.raises(StartupError, match=r"cannot be written: database or disk is full\."):
+        back_up(config, tmp_path / "backup")
+    assert list(tmp_path.iterdir()) == [config.parent]
+
+
+def test_a_restore_that_finds_no_room_says_so(config, tmp_path, monkeypatch):
+    back_up(config, tmp_path / "backup")
+    monkeypatch.setattr("shutil.copyfile", full)
+    with pytest.raises(StartupError, match=r"cannot be restored: No space left on device\."):
+        restore(tmp_path / "backup", tmp_path / "again")
