@@ -61,7 +61,7 @@ class TestResolver(TextRecordsConformance):
     async def records(self, book, tmp_path):
         server = await serving(book)
         host, port = server.get_extra_info("sockname")
-        yield opened(f"dns://{host}:{port}", tmp_path)
+        yield opened(f"dns://{host}:{port}?patience_seconds=30", tmp_path)
         server.close()
 
     @pytest.fixture
@@ -88,7 +88,7 @@ class TestResolver(TextRecordsConformance):
 async def test_a_look_is_content_with_any_answer(tmp_path, book):
     server = await serving(book)
     host, port = server.get_extra_info("sockname")
-    await opened(f"dns://{host}:{port}", tmp_path).check()
+    await opened(f"dns://{host}:{port}?patience_seconds=30", tmp_path).check()
     server.close()
 
 
