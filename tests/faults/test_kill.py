@@ -17,7 +17,10 @@ BETWEEN_KILLS = 150
 """Acknowledged events before the next kill."""
 
 READY_SECONDS = 3
-"""Ready again after a kill. It is work and no waiting, so it is counted as the processor does: others may be busy."""
+"""Ready again after a kill. It is work and no waiting, so it is counted as the processor does: others may be busy.
+
+A slow machine may take twice what it took for the first start.
+"""
 
 
 async def until(condition, seconds=100):
@@ -45,7 +48,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
         )
         for n in range(CLIENTS)
     ]
-    restarts = []
+    first, restarts = worked(child.process.pid), []
     for kill in range(20 if full else 3):
         seen = len(books.acknowledged)
         await until(lambda seen=seen, kill=kill: len(books.acknowledged) > seen + BETWEEN_KILLS + 7 * kill)
@@ -61,7 +64,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
     assert books.unexpected == []
     assert books.check(await deployment.kept()) == (frozenset(), frozenset(), frozenset())
     assert books.sent == books.acknowledged
-    assert max(restarts) < READY_SECONDS
+    assert max(restarts) < max(READY_SECONDS, 2 * first)
 
     async with deployment.spool() as queue:
         now = datetime.now(UTC)

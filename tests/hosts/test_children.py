@@ -9,7 +9,7 @@ import pytest
 from hosts.children import Child
 from hosts.serving import run
 
-pytestmark = pytest.mark.timeout(60, method="thread")  # its loop hears no alarm
+pytestmark = pytest.mark.timeout(200, method="thread")  # its loop hears no alarm
 
 DEAF = """
 import signal, time

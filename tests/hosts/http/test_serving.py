@@ -31,7 +31,7 @@ def test_a_server_that_is_not_installed_is_named():
         require("gunicorn")
 
 
-@pytest.mark.timeout(60, method="thread")  # the loop hears no alarm
+@pytest.mark.timeout(200, method="thread")  # the loop hears no alarm
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_asks_to_stop(number):
     async def main():
