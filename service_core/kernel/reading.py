@@ -40,8 +40,6 @@ class Unavailable:
 
 Reading: TypeAlias = Measured | Unavailable
 
-ZERO = Measured(0)
-
 
 def combine(how: Callable[[Number, Number], Number | None], left: Reading, right: Reading) -> Reading:
     """Compute with two readings: an unknown part makes the whole unknown, the first reason stands."""
