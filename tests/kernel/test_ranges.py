@@ -221,6 +221,13 @@ def test_no_bucket_is_shown_after_now_and_the_running_one_is_partial():
     assert elapsed(series(asked("2027-01-01", "2027-01-02"), Unit.DAY), NOW).starts == ()
 
 
+def test_the_bucket_that_ends_now_is_over_and_the_one_that_begins_now_is_running():
+    hours = asked("2026-07-08T10:00", "2026-07-08T13:59")
+    shown = elapsed(series(hours, Unit.HOUR), NOW)
+    assert shown.starts == (NOW - timedelta(hours=1), NOW)
+    assert partial(shown, hours) == [False, True]
+
+
 @given(
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     start=st.datetimes(datetime(2010, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
