@@ -39,9 +39,13 @@ async def test_links_are_followed_at_both_addresses_and_no_click_is_lost(office)
     link = (await office.link(slug="spring"))["data"]
     child = await IngestChild.start(office.config, listen="127.0.0.1:0")
     mounted, own = Edge(office, child.address), Edge(office, office.own)
+    hours = {datetime.now(UTC).hour}
     answers = await asyncio.gather(*(edge.follow("/spring") for edge in (mounted, own) for _ in range(20)))
+    hours.add(datetime.now(UTC).hour)
     assert {answer.status for answer in answers} == {302}
     assert (await own.follow("/track", method="POST")).status == 405
     assert (await mounted.follow("/track", host="ingest.example", method="POST")).status == 401
     assert await child.stop() == 0
-    assert await clicks_of(office, link) == ClickCount(40, 1)
+    found = await clicks_of(office, link)
+    assert found == ClickCount(40, found.unique_clicks)
+    assert 1 <= found.unique_clicks <= len(hours)  # unique once an hour
