@@ -5,11 +5,17 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from service_core.access.ports import Directory
 from service_core.kernel.settings import Settings
 
 _FREE: Final = (
     "Everybody who reaches this deployment can sign up without paying: signup.checkout is sandbox://. "
     "Name a checkout, or set signup.mode to closed."
+)
+
+_NOBODY: Final = (
+    "storage.workspace holds no workspace, so every key is refused. Make one with `touchpoint workspace create --name "
+    "NAME`, or let somebody sign up."
 )
 
 _log = logging.getLogger("touchpoint.settings")
@@ -29,6 +35,12 @@ def warn(settings: Settings) -> None:
     """Log every caution, one line each."""
     for caution in cautions(settings):
         _log.warning(caution)
+
+
+async def warn_of_nobody(directory: Directory) -> None:
+    """Log that the store of workspaces is empty, as after the settings were pointed at a new one."""
+    if not await directory.workspaces():
+        _log.warning(_NOBODY)
 
 
 def _is_loopback(host: str | None) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from hosts import monitoring
 from hosts.backup.control import answering, listening
 from hosts.backup.write_lock import WriteLock
-from hosts.caution import warn
+from hosts.caution import warn, warn_of_nobody
 from hosts.children import Child, keep
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.load import load_settings
@@ -74,6 +74,7 @@ async def _serve(
             starting.cancel()  # the process ends with this one
             raise
         async with service:
+            await warn_of_nobody(service.ports.workspace)
             app = monitoring.counted(site(service), Role.API, service.place)
             child = await starting
 

@@ -56,7 +56,7 @@ async def chosen(directory: Directory, public_id: str | None) -> Workspace:
         return meant[0]
     if not workspaces:
         raise StartupError(
-            "This deployment has no workspace. Make one with `touchpoint init DIR --config FILE`."
+            "This deployment has no workspace. Make one with `touchpoint workspace create --name NAME`."
         )
     known = ", ".join(f"{one.public_id} ({one.name})" for one in workspaces)
     raise typer.BadParameter(f"name one workspace; this deployment has {known}", param_hint="--workspace")

@@ -19,15 +19,21 @@ def _host(name: str | None) -> str | None:
     return name
 
 
+Name = Annotated[str, typer.Option(metavar="NAME", help="Name of the workspace.")]
+Zone = Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")]
+Currency = Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="HOST", callback=_host, help="Its site; links from there are no referrers."),
+]
+
+
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Data folder; created when missing.")],
-    name: Annotated[str, typer.Option(help="Name of the first workspace.")] = "My workspace",
-    timezone: Annotated[str, typer.Option(metavar="ZONE", help="IANA zone its days are counted in.")] = "UTC",
-    currency: Annotated[str, typer.Option(metavar="CUR", help="Currency its money is told in.")] = "USD",
-    domain: Annotated[
-        str | None,
-        typer.Option(metavar="HOST", callback=_host, help="Its site; links from there are no referrers."),
-    ] = None,
+    name: Name = "My workspace",
+    timezone: Zone = "UTC",
+    currency: Currency = "USD",
+    domain: Domain = None,
     config: Template = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,6 +43,13 @@ def init(
     """
     file = folder / SETTINGS_FILE
     founded = found(file, config, name=name, timezone=timezone, currency=currency, domain=domain)
+    show(founded, file, as_json=as_json)
+    if not as_json:
+        output().print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)
+
+
+def show(founded: "Founded", file: Path, *, as_json: bool) -> None:
+    """Tell a new workspace and its keys, this once."""
     if as_json:
         typer.echo(json.dumps(_answer(founded, file)))
     else:
@@ -128,4 +141,3 @@ def _show(founded: "Founded", file: Path) -> None:
     ):
         console.print(f"  {label:<10} {value}", soft_wrap=True, markup=False)
     console.print("The keys are shown this once; only their digests are kept.", style="yellow")
-    console.print(f"Start it: touchpoint serve --config {file}", soft_wrap=True, markup=False)

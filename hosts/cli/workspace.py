@@ -1,4 +1,4 @@
-"""``touchpoint workspace``: the rules a workspace follows in its numbers."""
+"""``touchpoint workspace``: another workspace, and the rules one follows in its numbers."""
 
 import asyncio
 import json
@@ -8,15 +8,46 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId
+from hosts.cli.options import DEFAULT_CONFIG, AsJson, ConfigFile, WorkspaceId
+from hosts.cli.setup import Currency, Domain, Name, Zone
+from hosts.cli.setup import show as tell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from service_core.access.keys import Founded
     from service_core.access.model import Workspace
     from service_core.access.rules import OwnChannel, Rules
 
-app = typer.Typer(help="Show and set a workspace's own rules.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Make a workspace; show and set its own rules.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command()
+def create(
+    name: Name,
+    timezone: Zone = "UTC",
+    currency: Currency = "USD",
+    domain: Domain = None,
+    as_json: AsJson = False,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Make a workspace in a deployment that is there.
+
+    Shows its write key and its Agent key this once; the service may be running.
+    """
+    from hosts.cli.deployment import directory_of
+    from service_core.access.keys import found_workspace
+    from service_core.kernel.clock import system_clock
+
+    async def made() -> "Founded":
+        async with directory_of(config) as directory:
+            return await found_workspace(
+                directory, system_clock(), name=name, timezone=timezone, currency=currency, domain=domain
+            )
+
+    tell(asyncio.run(made()), config, as_json=as_json)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Final
 from hosts import monitoring
 from hosts.backup.control import answering, listening
 from hosts.backup.write_lock import WriteLock
+from hosts.caution import warn_of_nobody
 from hosts.children import say_ready, stop_with_parent
 from hosts.composition.compose import compose, installed
 from hosts.composition.load import load_settings
@@ -65,6 +66,7 @@ async def _api(given: Given, stop: asyncio.Event) -> None:
         compose, settings, given.config.parent, registry=registry, processes=given.processes
     )
     async with service, asyncio.TaskGroup() as tasks:
+        await warn_of_nobody(service.ports.workspace)
         app = monitoring.counted(site(service), "api", service.place)
         tasks.create_task(exporting(service.ports, exporter_of(service.ports, registry), stop))
         tasks.create_task(monitoring.beating(Role.API, service.part(Readiness), stop))

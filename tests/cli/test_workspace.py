@@ -1,4 +1,4 @@
-"""``touchpoint workspace``: show and set the rules a workspace follows."""
+"""``touchpoint workspace``: make one; show and set the rules it follows."""
 
 import json
 
@@ -56,3 +56,27 @@ def test_a_rule_nobody_can_follow_is_refused_and_nothing_changes(
     result = touchpoint("workspace", "set", *arguments, "--config", deployment["config"], code=code)
     assert said in result.stderr
     assert workspace("show") == HOUSE
+
+
+def test_a_second_workspace_is_made_in_a_deployment_that_is_there(touchpoint, deployment):
+    config = "--config", deployment["config"]
+    made = json.loads(
+        touchpoint(
+            "workspace", "create", "--name", "Cafe", "--timezone", "Asia/Tokyo", "--json", *config
+        ).stdout
+    )
+    assert made.keys() == deployment.keys()
+    assert made["workspace_id"] != deployment["workspace_id"]
+    listed = touchpoint("key", "list", "--workspace", made["workspace_id"], *config).stdout
+    assert made["agent_key"][-4:] in listed
+    assert f"{made['workspace_id']} (Cafe)" in touchpoint("key", "list", *config, code=2).stderr
+    refused = touchpoint("workspace", "create", "--name", "Bar", "--timezone", "Tokyo", *config, code=1)
+    assert "IANA name" in refused.stderr
+
+
+def test_a_deployment_without_a_workspace_says_how_to_make_one(touchpoint, tmp_path):
+    file = tmp_path / "touchpoint.toml"
+    file.write_text("")
+    for command in (("key", "list"), ("workspace", "show")):
+        refused = touchpoint(*command, "--config", file, code=2)
+        assert "no workspace. Make one with `touchpoint workspace create --name NAME`" in refused.stderr
