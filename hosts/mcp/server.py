@@ -69,7 +69,8 @@ class Server:
                 return _response(succeeded(call.id, {"tools": listed}))
             return _response(succeeded(call.id, _result(call)))
         except Fault as fault:
-            return _response(failed(fault))
+            # What has no id is told by the status: no client could tell which of its requests it answers.
+            return _response(failed(fault), 400 if fault.id is None else 200)
 
     def _listed(self, scopes: frozenset[Scope]) -> list[Mapping[str, Any]]:
         return [tool.listed for tool in self._tools.values() if tool.is_open_to(scopes)]
