@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plugins.events_sql.attendance import STAYS, keep_stays, seen_in_buckets
 from plugins.events_sql.conditions import Expression, meets, of_column
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.periods import bucket_index
 from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
 from plugins.events_sql.statements import built
-from plugins.events_sql.stitching import persons_first_seen
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import touches
 from service_core.plugin import CHARGE, CohortCell, CohortPlan, CohortTable, Span
@@ -22,6 +22,8 @@ _MEMBERS: Final = sa.table("members", *(sa.column(name, sa.BigInteger) for name 
 
 def cohorts(plan: CohortPlan, reader: Reader) -> CohortTable:
     """Cohort sizes, and activity and money by cohort and bucket."""
+    if not plan.by_conversion or plan.event_names is None:
+        keep_stays(plan, reader, ever=not plan.by_conversion)
     reader.keep(_MEMBERS.name, built(_members, plan))
     sizes = reader.rows(built(_sizes))
     active, paid = reader.rows(built(_active, plan)), reader.rows(built(_paid, plan))
@@ -29,7 +31,7 @@ def cohorts(plan: CohortPlan, reader: Reader) -> CohortTable:
 
 
 def _members(plan: CohortPlan) -> sa.Select[Any]:
-    first = _first_conversions(plan) if plan.by_conversion else persons_first_seen(plan.scan)
+    first = _first_conversions(plan) if plan.by_conversion else _first_seen()
     cohort = bucket_index(first.c.first_at, plan.acquisition.stretches())
     statement = sa.select(first.c.person_no, cohort.label("cohort")).where(
         *between(first.c.first_at, plan.scan.span)
@@ -39,6 +41,15 @@ def _members(plan: CohortPlan) -> sa.Select[Any]:
     came = _first_touches(plan)
     met = [meets(of_column(_touch_column(came, p.column)), p) for p in plan.first_touch]
     return statement.select_from(first.outerjoin(came, came.c.person_no == first.c.person_no)).where(*met)
+
+
+def _first_seen() -> sa.Subquery:
+    c = STAYS.c
+    return (
+        sa.select(c.person_no, sa.func.min(c.first_at).label("first_at"))
+        .group_by(c.person_no)
+        .subquery("person_first")
+    )
 
 
 def _sizes() -> sa.Select[Any]:
@@ -66,22 +77,26 @@ def _first_touches(plan: CohortPlan) -> sa.Subquery:
 
 def _active(plan: CohortPlan) -> sa.Select[Any]:
     """Persons by cohort and bucket, and how many of them never came back later."""
+    found = seen_in_buckets(plan) if plan.event_names is None else _did(plan, plan.event_names)
+    seen, m = found.subquery("seen"), _MEMBERS.c
+    last = sa.func.max(seen.c.bucket).over(partition_by=seen.c.person_no).label("last")
+    met = (
+        sa.select(m.cohort, seen.c.bucket, last)
+        .join_from(seen, _MEMBERS, m.person_no == seen.c.person_no)
+        .where(seen.c.bucket >= m.cohort)
+        .subquery("met")
+    )
+    group, ended = (met.c.cohort, met.c.bucket), met.c.bucket == met.c.last
+    return sa.select(*group, sa.func.count(), sa.func.count().filter(ended)).group_by(*group)
+
+
+def _did(plan: CohortPlan, names: frozenset[str]) -> sa.Select[Any]:
+    """Persons with the buckets they did something of some names in."""
     rows = EventRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
     number = rows.person_no
     bucket = bucket_index(rows.at, plan.activity.stretches())
-    where = list(rows.where)
-    if plan.event_names is not None:
-        where.append(among(EVENTS.c.event_name, plan.event_names))
     pairs = sa.select(number.label("person_no"), bucket.label("bucket")).distinct()
-    seen = pairs.select_from(rows.source).where(*where).cte("seen")
-    ends = sa.select(seen.c.person_no, sa.func.max(seen.c.bucket).label("last"))
-    end = ends.group_by(seen.c.person_no).subquery("ends")
-    met = seen.join(end, end.c.person_no == seen.c.person_no)
-    met = met.join(_MEMBERS, _MEMBERS.c.person_no == seen.c.person_no)
-    group = (_MEMBERS.c.cohort, seen.c.bucket)
-    counts = (sa.func.count(), sa.func.count().filter(seen.c.bucket == end.c.last))
-    of_members = sa.select(*group, *counts).select_from(met)
-    return of_members.where(seen.c.bucket >= _MEMBERS.c.cohort).group_by(*group)
+    return pairs.select_from(rows.source).where(*rows.where, among(EVENTS.c.event_name, names))
 
 
 def _paid(plan: CohortPlan) -> sa.Select[Any]:

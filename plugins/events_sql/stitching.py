@@ -143,6 +143,19 @@ def person_of(table: Any, few: str | None = None, **given: UUID) -> tuple[sa.Fro
     return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
 
 
+def for_good() -> Derived:
+    """Those who have a visitor for good, as a part of a source."""
+    return source(_owners, "for_good").under("owner")
+
+
+def person_of_visitor(table: Any) -> tuple[sa.FromClause, Expression]:
+    """A table of visitors with one person each, joined as in `person_of`, as a part of a source."""
+    owner, part = for_good(), source(_parts).under("part")
+    own = sa.func.coalesce(owner.c.strong_no, table.c.visitor_no)
+    joined = table.outerjoin(owner, owner.c.visitor_no == table.c.visitor_no)
+    return joined.outerjoin(part, part.c.no == own), sa.func.coalesce(part.c.person_no, own)
+
+
 def persons_first_seen(scan: Scan) -> Derived:
     """When every person was first seen."""
     return source(_first_seen, scan.include_bots).under("person_first", workspace=scan.workspace_id)

@@ -172,6 +172,33 @@ class Journeys(Kit):
         assert dict(table.sizes) == {1: 1}
         assert [(c.bucket, c.active) for c in table.cells if c.active] == [(1, 1)]
 
+    async def test_who_stays_for_weeks_is_there_in_those_with_an_event(
+        self, store: Store, story: Story
+    ) -> None:
+        weeks = cover(days("2026-03-02", "2026-03-29"), Unit.WEEK, ZoneInfo("UTC"))
+        for visitor, said in (("A1", "2 10 24"), ("A2", "2 24"), ("A3", "2 10 17"), ("A4", "2 31")):
+            for day in said.split():
+                story.happens("page_view", at=f"2026-03-{day:0>2}", visitor=visitor, session=visitor)
+        story.happens("page_view", at="2026-02-20", visitor="old", session="old")
+        story.happens("page_view", at="2026-03-11", visitor="old", session="old")
+        await store.append(story.events)
+        table = await store.cohorts(CohortPlan(story.scan(days("2026-03-02", "2026-03-29")), weeks, weeks))
+        assert [c.active for c in table.cells] == [4, 2, 1, 2]
+        ever = story.scan(days("2026-02-16", "2026-03-29"))
+        since = cover(ever.span, Unit.WEEK, ZoneInfo("UTC"))
+        first = await store.cohorts(CohortPlan(ever, since, since))
+        assert [(c.bucket, c.active) for c in first.cells if c.cohort == 0 and c.active] == [(0, 1), (3, 1)]
+
+    async def test_what_several_did_on_one_device_makes_each_return(self, store: Store, story: Story) -> None:
+        weeks = cover(days("2026-03-02", "2026-03-29"), Unit.WEEK, ZoneInfo("UTC"))
+        for day, who in (("03", "ann"), ("10", "ben"), ("17", None), ("18", "ann"), ("24", None)):
+            name = "$identify" if who else "page_view"
+            story.happens(name, at=f"2026-03-{day}", visitor="A1", session="S", strong_id=who)
+        await store.append(story.events)
+        table = await store.cohorts(CohortPlan(story.scan(days("2026-03-02", "2026-03-29")), weeks, weeks))
+        shown = {(c.cohort, c.bucket) for c in table.cells if c.active}
+        assert (dict(table.sizes), shown) == ({0: 1, 1: 1}, {(0, 0), (0, 2), (0, 3), (1, 1), (1, 2)})
+
     async def test_a_cohort_may_be_those_who_first_came_from_somewhere(
         self, store: Store, story: Story
     ) -> None:
