@@ -31,7 +31,6 @@ from service_core.plugin import (
     PathPlan,
     PeoplePage,
     Person,
-    Profile,
     PropertyKey,
     Scan,
     SessionKey,
@@ -114,10 +113,6 @@ class MemoryEvents:
         """The person an id belongs to."""
         return people.resolve(any_id, self._lasting(workspace_id, include_bots=True))
 
-    async def profile(self, workspace_id: UUID, person: str) -> Profile:
-        """Ids and traits of a person."""
-        return people.profile(person, self._lasting(workspace_id))
-
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""
         return people.contested(limit, self._lasting(workspace_id))
@@ -131,8 +126,8 @@ class MemoryEvents:
         return people.touches(person, scan, self._history(scan))[-limit:]
 
     async def journey(self, plan: JourneyPlan) -> Journey:
-        """Sessions and conversions of a person."""
-        return journey.journey(plan, self._history(plan.scan))
+        """Who a person is, and what they did."""
+        return journey.journey(plan, self._history(plan.scan), self._lasting(plan.scan.workspace_id))
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:
         """Remove the identity links an event made."""

@@ -1,5 +1,10 @@
-"""What one person did: sessions, and conversions with the touches before them."""
+"""Who one person is and what they did: sessions, and conversions with the touches before them."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from plugins.events_memory import people
 from plugins.events_memory.history import History, session_of
 from plugins.events_memory.rows import sees
 from service_core.plugin import (
@@ -10,11 +15,21 @@ from service_core.plugin import (
     Journey,
     JourneyPlan,
     PersonSession,
+    Span,
 )
 
+_DAWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-def journey(plan: JourneyPlan, history: History) -> Journey:
-    """The newest sessions and conversions of a person in a span."""
+
+def journey(plan: JourneyPlan, history: History, lasting: History) -> Journey:
+    """Who a person is, and what they did in a span.
+
+    Args:
+        plan: the question.
+        history: what its scan sees.
+        lasting: what counts for ever, without bots.
+    """
+    ever = replace(plan.scan, span=Span(_DAWN, plan.scan.span.end))
     seen = [event for event in history.persons.get(plan.person, []) if sees(plan.scan, event)]
     sessions: dict[tuple[str, str], list[Event]] = {}
     for event in seen:
@@ -22,6 +37,10 @@ def journey(plan: JourneyPlan, history: History) -> Journey:
     places = {event.seq for event in seen}
     conversions = [event for event in history.conversions if event.seq in places]
     return Journey(
+        now=people.one(plan.person, plan.scan, history),
+        ever=people.one(plan.person, ever, history),
+        profile=people.profile(plan.person, lasting),
+        last_touch=next(iter(people.touches(plan.person, ever, history)[::-1]), None),
         sessions=tuple(_session(own, plan, history) for own in [*sessions.values()][::-1][: plan.most]),
         conversions=tuple(_converted(event, plan, history) for event in conversions[::-1][: plan.most]),
     )

@@ -46,6 +46,12 @@ def page(plan: PeoplePage, history: History) -> tuple[list[Person], int]:
     return [_told(person) for person in found[plan.offset : plan.offset + plan.limit]], len(found)
 
 
+def one(person: str, scan: Scan, history: History) -> Person | None:
+    """A person over a span; none without an event there."""
+    events = [event for event in history.persons.get(person, []) if sees(scan, event)]
+    return _told(_person(person, history.persons[person], events, scan, history)) if events else None
+
+
 def _told(person: Person) -> Person:
     """A person as the page tells of them; they are found by any of their ids."""
     return replace(person, visitor_ids=person.visitor_ids[:MOST_OF_A_PERSON])

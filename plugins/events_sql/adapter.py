@@ -39,7 +39,6 @@ from service_core.plugin import (
     PathPlan,
     PeoplePage,
     Person,
-    Profile,
     PropertyKey,
     Scan,
     SessionKey,
@@ -171,10 +170,6 @@ class SqlEvents:
         """The person an id belongs to."""
         return await self._engine.read(lambda reader: persona.resolve(workspace_id, any_id, reader))
 
-    async def profile(self, workspace_id: UUID, person: str) -> Profile:
-        """Ids and traits of a person."""
-        return await self._engine.read(lambda reader: persona.profile(workspace_id, person, reader))
-
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""
         return await self._engine.read(lambda reader: contested(workspace_id, limit, reader))
@@ -188,7 +183,7 @@ class SqlEvents:
         return await self._engine.read(lambda reader: persona.person_touches(scan, person, limit, reader))
 
     async def journey(self, plan: JourneyPlan) -> Journey:
-        """Sessions and conversions of a person."""
+        """Who a person is, and what they did."""
         return await self._engine.read(lambda reader: journey(plan, reader))
 
     async def revoke_link(self, workspace_id: UUID, event_id: str) -> None:

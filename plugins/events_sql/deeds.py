@@ -35,8 +35,9 @@ def _deeds(*names: str) -> sa.CompoundSelect[Any]:
     orders = sa.select(own.order_id).where(own.order_id.is_not(None))
     known = sa.tuple_(c.timestamp, c.seq).in_(sa.select(own.timestamp, own.seq))
     nobody = sa.cast(sa.null(), own.person_no.type)
+    same = fn.Beside(sa.and_(c.workspace_id == WORKSPACE, *_moves(c)), c.order_id)
     others = sa.select(*(c[name] for name in names), nobody.label("person_no")).where(
-        c.workspace_id == WORKSPACE, *_moves(c), c.order_id.in_(orders), sa.not_(known)
+        same, c.order_id.in_(orders), sa.not_(known)
     )
     return sa.union_all(theirs, others)
 

@@ -1,9 +1,10 @@
-"""What one person did: sessions, and conversions with the touches before them, counted in the engine.
+"""Who one person is and what they did: sessions, and conversions with the touches before them, counted in the engine.
 
 Where the newest ones stand is found first, narrow; what is shown of them is read for these alone.
 """
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -12,14 +13,17 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
-from plugins.events_sql.kin import NEAR, THEIR_EVENTS, keep_near
+from plugins.events_sql.kin import ASKED, NEAR, THEIR_EVENTS, keep_near
 from plugins.events_sql.log import ROW
+from plugins.events_sql.people import SHOWN, TOLD, in_span, lasting
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.persona import own_events, shown_touch
+from plugins.events_sql.persona import OF_PROFILE, own_events, profile, shown_touch
 from plugins.events_sql.prepared import source
 from plugins.events_sql.reach import by_told, read_by
-from plugins.events_sql.relations import MoneyRows, between, conversions
+from plugins.events_sql.relations import MoneyRows, all_time, between, conversions
 from plugins.events_sql.rows import aware, event
+from plugins.events_sql.statements import built
+from plugins.events_sql.stitching import among_few
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import (
@@ -30,6 +34,7 @@ from service_core.plugin import (
     JourneyPlan,
     PersonSession,
     Scan,
+    Span,
     Touch,
 )
 
@@ -60,12 +65,43 @@ OWN: Final = sa.table(
 
 
 def journey(plan: JourneyPlan, reader: Reader) -> Journey:
-    """The newest sessions and conversions of a person in a span."""
-    used = frozenset({"page_path", "is_test"})
-    reader.keep(STAYS.name, _stays(plan.most, *own_events(plan.scan, plan.person, used, reader)))
-    keep_deeds(plan.scan, frozenset(), reader)
+    """Who a person is, and the newest sessions and conversions of theirs in a span."""
+    scan, ever = plan.scan, replace(plan.scan, span=Span(all_time().start, plan.scan.span.end))
+    source, where = own_events(scan, plan.person, TOLD | OF_PROFILE | {"page_path"}, reader)
+    reader.keep(SHOWN.name, built(_alone))
+    keep_near(scan.workspace_id, reader)
+    reader.keep(OWN.name, _own_touches(scan))
+    keep_deeds(ever, frozenset(), reader)
+    told = lasting(scan, reader, _first_touch)
+    reader.keep(STAYS.name, _stays(plan.most, source, where))
     reader.keep(REACHED.name, _conversions(plan))
-    return Journey(tuple(_sessions(plan.scan, reader)), tuple(_converted(plan, reader)))
+    return Journey(
+        now=next(iter(in_span(scan, told, reader)), None),
+        ever=next(iter(in_span(ever, told, reader)), None),
+        profile=profile(scan.workspace_id, reader),
+        last_touch=next((shown_touch(row) for row in reader.rows(_last_touch(ever))), None),
+        sessions=tuple(_sessions(scan, reader)),
+        conversions=tuple(_converted(plan, reader)),
+    )
+
+
+def _alone() -> sa.Select[Any]:
+    """The person as a page of one."""
+    return sa.select(ASKED.c.no.label("person_no"), sa.literal_column("1", _INT).label("place"))
+
+
+def _first_touch(_: Scan) -> sa.Select[Any]:
+    return sa.select(OWN.c.person_no, *_of_touch()).where(OWN.c.place == 1)
+
+
+def _last_touch(scan: Scan) -> sa.Select[Any]:
+    """The latest touch in a span."""
+    latest = (OWN.c["at"].desc(), OWN.c.seq.desc())
+    return sa.select(*_of_touch()).where(*between(OWN.c["at"], scan.span)).order_by(*latest).limit(1)
+
+
+def _of_touch() -> list[Any]:
+    return [OWN.c[name] for name in ("at", *COLUMNS)]
 
 
 def _stays(most: int, source: Any, where: list[Any]) -> sa.Select[Any]:
@@ -126,14 +162,12 @@ def _conversions(plan: JourneyPlan) -> sa.Select[Any]:
 
 
 def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
+    if not reader.rows(sa.select(REACHED.c.unit).limit(1)):
+        return []
     same = sa.and_(EVENTS.c.timestamp == REACHED.c.timestamp, EVENTS.c.seq == REACHED.c.seq)
     newest = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
     shown = sa.select(*ROW).select_from(EVENTS.join(REACHED, same)).order_by(*newest)
     events = [event(row) for row in reader.rows(shown.where(EVENTS.c.workspace_id == plan.scan.workspace_id))]
-    if not events:
-        return []
-    keep_near(plan.scan.workspace_id, reader)
-    reader.keep(OWN.name, _own_touches(plan.scan))
     paths: defaultdict[int, list[Touch]] = defaultdict(list)
     length: dict[int, int] = {}
     for unit, among_all, *touch in reader.rows(_paths(plan)):
@@ -165,7 +199,7 @@ def _own_touches(scan: Scan) -> sa.Select[Any]:
     by_time: Any = {"partition_by": touch.c.person_no, "order_by": (touch.c.at, touch.c.seq)}
     columns = {**{c.name: c for c in touch.c}, "place": sa.func.row_number().over(**by_time)}
     listed = [columns[c.name].label(c.name) for c in OWN.c]
-    return sa.select(*listed).where(touch.c.person_no.in_(sa.select(REACHED.c.person_no)))
+    return sa.select(*listed).where(among_few(ASKED.name, touch.c.person_no))
 
 
 def _newest(plan: JourneyPlan) -> sa.Select[Any]:

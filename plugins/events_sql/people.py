@@ -3,8 +3,9 @@
 The page is found first, from one row per person; what a row shows is read for the page alone.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
@@ -63,19 +64,52 @@ def shown(plan: PeoplePage, reader: Reader) -> list[Person]:
         _keep(plan, sa.select(SHOWN.c.person_no.label("no")), reader)
     keep_near(plan.scan.workspace_id, reader)
     keep_deeds(plan.scan, used_by(plan.scan), reader)
-    found = {name: reader.rows(built(part, plan.scan)) for name, part in _PARTS.items()}
-    told = {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
-    return [_person(facts, told) for facts in reader.rows(built(_facts, plan.scan))]
+    return in_span(plan.scan, lasting(plan.scan, reader), reader)
+
+
+Part: TypeAlias = Callable[[Scan], sa.Select[Any]]
+"""A part of what rows show, as a statement; its first column is the person."""
+
+Told: TypeAlias = dict[str, dict[int, tuple[Any, ...]]]
+"""What is told of persons: name of the part -> number of the person -> values."""
+
+
+def lasting(scan: Scan, reader: Reader, touch: Part | None = None) -> Told:
+    """What rows of the persons that are shown show of all time.
+
+    Args:
+        scan: the workspace.
+        reader: of the question.
+        touch: how their first touches are found, unless among those of their visitors.
+    """
+    return _read({"first": _first, "touch": touch or _touch, "said": said}, scan, reader)
+
+
+def in_span(scan: Scan, told: Told, reader: Reader) -> list[Person]:
+    """The persons that are shown, as far as they have an event in the span.
+
+    Args:
+        scan: what it sees.
+        told: what is told of them of all time.
+        reader: of the question.
+    """
+    told = told | _read({"ids": _ids, "converted": _converted, "money": _shown_money}, scan, reader)
+    return [_person(facts, told) for facts in reader.rows(built(_facts, scan))]
+
+
+def _read(parts: Mapping[str, Part], scan: Scan, reader: Reader) -> Told:
+    found = {name: reader.rows(built(part, scan)) for name, part in parts.items()}
+    return {name: {row[0]: row[1:] for row in rows} for name, rows in found.items()}
 
 
 def _keep(plan: PeoplePage, persons: sa.Select[Any], reader: Reader) -> None:
     """Keep some persons and their events."""
     keep_theirs(plan.scan.workspace_id, persons, reader)
-    keep_events(plan.scan.workspace_id, needed(used_by(plan.scan) | _TOLD), reader)
+    keep_events(plan.scan.workspace_id, needed(used_by(plan.scan) | TOLD), reader)
 
 
 _LATEST: Final = tuple(f.name for f in fields(Whereabouts))
-_TOLD: Final = frozenset({"event_data", "is_test", *_LATEST})
+TOLD: Final = frozenset({"event_data", "is_test", *_LATEST})
 """Columns of an event that a row of the page follows from, beside those that are always needed."""
 
 
@@ -265,18 +299,7 @@ def _shown_money(scan: Scan) -> sa.Select[Any]:
     return _money(scan, shown=True)
 
 
-_PARTS: Final = {
-    "ids": _ids,
-    "first": _first,
-    "touch": _touch,
-    "converted": _converted,
-    "money": _shown_money,
-    "said": said,
-}
-"""What else the rows of the page show, one statement each; every first column is the person."""
-
-
-def _person(facts: tuple[Any, ...], told: dict[str, dict[int, tuple[Any, ...]]]) -> Person:
+def _person(facts: tuple[Any, ...], told: Told) -> Person:
     number, name, sessions, pageviews, events, last_seen, visitor_id, *latest = facts
     orders, revenue, foreign = told["money"].get(number, (0, 0, False))
     known = traits(map(loads, told["said"].get(number, ([],))[0]))

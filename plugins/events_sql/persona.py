@@ -1,7 +1,7 @@
 """One person: who an id leads to, what they said, did and came from (semantics 5, 8)."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -144,11 +144,14 @@ def person_touches(scan: Scan, person: str, limit: int, reader: Reader) -> list[
     return [shown_touch(row) for row in reader.rows(latest)][::-1]
 
 
-def profile(workspace_id: UUID, person: str, reader: Reader) -> Profile:
-    """Ids and traits of a person over all time."""
-    used = frozenset({"anonymous_id", "external_ids", "event_data"})
-    found, where = own_events(_lasting(workspace_id), person, used, reader)
-    c = THEIR_EVENTS.c
+OF_PROFILE: Final = frozenset({"anonymous_id", "external_ids", "event_data"})
+"""Columns of an event that a profile follows from."""
+
+
+def profile(workspace_id: UUID, reader: Reader) -> Profile:
+    """Ids and traits over all time of the person whose events are kept."""
+    rows = EventRows(_lasting(workspace_id), all_time(), THEIR_EVENTS)
+    found, where, c = rows.source, rows.where, THEIR_EVENTS.c
 
     def said(column: Any, *of: Expression) -> list[Any]:
         """The latest different values of a column, oldest first."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from plugins.events_sql.aggregate import statement
 from plugins.events_sql.cohorts import cohorts
+from plugins.events_sql.journey import journey
 from plugins.events_sql.log import properties
 from plugins.events_sql.people import gather, shown
 from plugins.events_sql.statements import Built, Statement, Statements
@@ -19,6 +20,7 @@ from service_core.plugin import (
     CohortPlan,
     ConversionSet,
     Credit,
+    JourneyPlan,
     PeoplePage,
     Predicate,
     Relation,
@@ -81,6 +83,7 @@ def prepare(statements: Statements) -> None:
     page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
     gather(page, rehearsal)
     shown(page, rehearsal)
+    journey(JourneyPlan(_SCAN, "", timedelta(days=30), 1), rehearsal)
     for unit, length in ((Unit.DAY, timedelta(days=1)), (Unit.WEEK, timedelta(weeks=1))):
         series = Buckets(unit, (_START,), _START + length)
         cohorts(CohortPlan(_SCAN, series, series), rehearsal)

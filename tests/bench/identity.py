@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -27,7 +27,7 @@ from rich.table import Table
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.dialects.duckdb.backend import DuckDb
 from plugins.events_sql.settings import DuckSettings
-from service_core.plugin import Event, JourneyPlan, PeoplePage, Scan, Span
+from service_core.plugin import Event, JourneyPlan, Scan
 from service_core.testing.story import Story
 from tests.bench.history import WORKSPACE, YEAR_SECONDS, build
 from tests.bench.reads import END, questions, scan
@@ -46,7 +46,6 @@ ASKED: Final = (
     "page of persons",
 )
 BATCH: Final = 2_000
-EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _DAY: Final = 86_400
 _SESSION: Final = f"""
@@ -114,14 +113,7 @@ async def one_person(store: SqlEvents, of: Scan, any_id: str) -> None:
     """Everything `/users/{userId}` asks."""
     person = await store.resolve(of.workspace_id, any_id)
     assert person is not None
-    ever = replace(of, span=Span(EVER, of.span.end))
-    pages = (PeoplePage(span, limit=1, offset=0, sort="last_seen", person=person) for span in (of, ever))
-    await asyncio.gather(
-        *map(store.people, pages),
-        store.profile(of.workspace_id, person),
-        store.touches(ever, person, limit=1),
-        store.journey(JourneyPlan(of, person, timedelta(days=30), 200)),
-    )
+    await store.journey(JourneyPlan(of, person, timedelta(days=30), 200))
 
 
 async def persons(store: SqlEvents, rounds: int, console: Console) -> None:

@@ -1,9 +1,7 @@
 """`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
 
-import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -30,13 +28,13 @@ from service_core.insight.people.journey import (
 )
 from service_core.insight.people.ports import (
     MOST_OF_A_PERSON,
+    Journey,
     JourneyPlan,
     Journeys,
     People,
     PeoplePage,
     Person,
 )
-from service_core.insight.ports import Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
 from service_core.intake.ports import IngestQueue
@@ -50,7 +48,6 @@ WINDOW: Final = 5000
 """Offset plus limit may reach this far (specification, Limits)."""
 
 _DEFAULT_LIMIT: Final = 50
-_EVER: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class UsersQuery(RangeQuery):
@@ -173,10 +170,8 @@ async def get_user(
     scan = scan_of(who, asked.span, include_bots=query.include_bots)
     chosen = Attribution.usual(who.workspace)
     credit = credit_for(models, chosen)
-    detail, journey = await asyncio.gather(
-        _detail(person, scan, people),
-        journeys.journey(JourneyPlan(scan, person, credit.window, MOST)),
-    )
+    journey = await journeys.journey(JourneyPlan(scan, person, credit.window, MOST))
+    detail = _detail(journey, scan.currency)
     ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
     whole = ids < MOST_OF_A_PERSON and not any(conversion.cut for conversion in journey.conversions)
     return User(
@@ -195,20 +190,11 @@ def _window(query: UserQuery, who: Caller) -> Range:
     return Range(span, who.workspace.zone, who.now)
 
 
-def _ever(scan: Scan) -> Scan:
-    return replace(scan, span=Span(_EVER, scan.span.end))
-
-
-async def _detail(person: str, scan: Scan, people: People) -> UserDetail:
-    now, ever, profile, latest = await asyncio.gather(
-        _one(person, scan, people),
-        _one(person, _ever(scan), people),
-        people.profile(scan.workspace_id, person),
-        people.touches(_ever(scan), person, limit=1),
-    )
+def _detail(journey: Journey, currency: str) -> UserDetail:
+    ever, profile = journey.ever, journey.profile
     if ever is None:
         raise NotFound
-    fields = row_of(now, scan.currency) if now else silent_row_of(ever, scan.currency)
+    fields = row_of(journey.now, currency) if journey.now else silent_row_of(ever, currency)
     return UserDetail.model_validate(
         {
             **fields,
@@ -216,15 +202,10 @@ async def _detail(person: str, scan: Scan, people: People) -> UserDetail:
             "external_ids": dict(profile.external_ids),
             "anonymous_ids": list(profile.anonymous_ids),
             "first_touch": touch_of(ever.first_touch),
-            "last_touch": touch_of(latest[-1] if latest else None),
-            "lifetime": _lifetime(ever, scan.currency),
+            "last_touch": touch_of(journey.last_touch),
+            "lifetime": _lifetime(ever, currency),
         }
     )
-
-
-async def _one(person: str, scan: Scan, people: People) -> Person | None:
-    found, _ = await people.people(PeoplePage(scan, limit=1, offset=0, sort="last_seen", person=person))
-    return found[0] if found else None
 
 
 def _lifetime(ever: Person, currency: str) -> Lifetime:

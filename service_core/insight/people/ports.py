@@ -164,9 +164,6 @@ class People(Protocol):
     async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
 
-    async def profile(self, workspace_id: UUID, person: str) -> Profile:
-        """Ids and traits of a person (semantics 5.4, 5.6)."""
-
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all.
 
@@ -182,7 +179,7 @@ class People(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JourneyPlan:
-    """What a person did in a span. The scan has no filters.
+    """Who a person is, and what they did in a span. The scan has no filters.
 
     Attributes:
         person: as `People.resolve` names them.
@@ -224,8 +221,19 @@ class Converted:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Answer to a `JourneyPlan`, newest first by the order of events."""
+    """Answer to a `JourneyPlan`; lists are newest first by the order of events.
 
+    Attributes:
+        now: the person over the span; None without an event there.
+        ever: over all time up to the end of the span; None without an event by then.
+        profile: ids and traits of all time (semantics 5.4, 5.6); bots tell none.
+        last_touch: the latest up to the end of the span.
+    """
+
+    now: Person | None
+    ever: Person | None
+    profile: Profile
+    last_touch: Touch | None
     sessions: tuple[PersonSession, ...]
     conversions: tuple[Converted, ...]
 
@@ -234,4 +242,4 @@ class Journeys(Protocol):
     """The history of one person, never more of it than is asked for."""
 
     async def journey(self, plan: JourneyPlan) -> Journey:
-        """Sessions and conversions of a person; what converts and what is a repeat is told by all events."""
+        """All that is told of a person; what converts and what is a repeat is told by all events."""

@@ -130,7 +130,6 @@ class Agreement(Kit):
             await agree(store, oracle, "resolve", workspace, any_id)
             person = await oracle.resolve(workspace, any_id)
             if person:
-                await agree(store, oracle, "profile", workspace, person)
                 await agree(store, oracle, "history", scan, person)
                 await agree(store, oracle, "touches", scan, person)
                 await agree(store, oracle, "history", scan, person, 2)

@@ -11,7 +11,6 @@ from service_core.insight.people.ports import (
     MOST_OF_A_PERSON,
     Claim,
     Contested,
-    Journey,
     JourneyPlan,
     PeoplePage,
     Whereabouts,
@@ -280,7 +279,8 @@ class Identities(Kit):
         self.carry(story, ("A1", "U1", {"crm": "1"}), ("A2", "U2", {"crm": "1"}))
         await store.append(story.events)
         for person in ("u:U1", "u:U2"):
-            assert (await store.profile(story.workspace_id, person)).external_ids == {"crm": "1"}
+            found = await store.journey(JourneyPlan(story.scan(SPAN), person, timedelta(days=1), 1))
+            assert found.profile.external_ids == {"crm": "1"}
 
     def carry(self, story: Story, *told: tuple[str, str | None, Mapping[str, str]]) -> None:
         """Events at one instant: visitor, strong id, external ids."""
@@ -354,56 +354,6 @@ class Identities(Kit):
             found, total = await store.people(plan)
             assert ([person.visitor_id for person in found], total) == (["A3", "A2"], 2)
 
-    async def test_a_profile_gathers_ids_and_traits_of_all_time(self, store: Store, story: Story) -> None:
-        for day, data in ((1, {"plan": "free", "city": "Riga"}), (2, {"plan": "pro", "city": None})):
-            at = f"2026-02-0{day}"
-            ids = {"crm": str(day)}
-            story.happens(
-                "$identify",
-                at=at,
-                visitor=f"A{day}",
-                anonymous_id=f"A{day}",
-                strong_id="U1",
-                external_ids=ids,
-                event_data=data,
-            )
-        await store.append(story.events)
-        profile = await store.profile(story.workspace_id, "u:U1")
-        assert (profile.anonymous_ids, dict(profile.external_ids)) == (("A1", "A2"), {"crm": "2"})
-        assert dict(profile.traits) == {"plan": "pro", "city": "Riga"}
-
-    async def test_a_journey_is_the_newest_sessions_and_conversions_of_a_person(
-        self, store: Store, story: Story
-    ) -> None:
-        google = campaign("google", "cpc", "spring")
-        self.tell(story, ("A1", "U1"))
-        for hour, path in (("09:00", "/in"), ("09:30", "/out")):
-            at = f"2026-03-03T{hour}"
-            story.happens("page_view", at=at, visitor="A1", session="s2", page_path=path, **google)
-        story.happens("page_view", at="2026-03-03T09:45", visitor="A1", session="s2", strong_id="U2")
-        order: dict[str, Any] = {"visitor": "A2", "strong_id": "U1", "order_id": "O1", "revenue": 500}
-        story.happens("purchase", at="2026-03-03T09:50", session="s2", **order)
-        story.happens("purchase", at="2026-03-03T09:55", session="s3", **order)
-        foreign = {"revenue": 7, "currency": "EUR"}
-        story.happens("purchase", at="2026-03-04", visitor="A1", session="s2", strong_id="U1", **foreign)
-        await store.append(story.events)
-        plan = JourneyPlan(story.scan(SPAN), "u:U1", timedelta(days=1), 3)
-        found = await store.journey(plan)
-        assert [
-            (s.first.event_id, f"{s.ended_at:%d %H:%M}", s.pageviews, s.events, s.exit_page, s.revenue)
-            for s in found.sessions
-        ] == [
-            (story.events[5].event_id, "03 09:55", 0, 1, None, 0),
-            (story.events[4].event_id, "03 09:50", 0, 1, None, 500),
-            (story.events[1].event_id, "04 00:00", 2, 3, "/out", 0),
-        ]
-        assert [s.foreign_money for s in found.sessions] == [False, False, True]
-        assert [(c.event, [t.source for t in c.path], c.cut) for c in found.conversions] == [
-            (story.events[6], ["google"], False),
-            (story.events[4], ["google"], False),
-        ]
-        assert await store.journey(replace(plan, person="u:U9")) == Journey((), ())
-
     async def test_of_a_shared_id_a_thousand_visitors_are_told_and_any_of_them_finds_it(
         self, store: Store, story: Story
     ) -> None:
@@ -427,21 +377,6 @@ class Identities(Kit):
         ):
             ((other,), _) = await store.people(plan)
             assert (other.person, other.events, other.conversions, other.orders) == ("v:A2", 2, 0, 0)
-
-    async def test_of_what_many_events_say_only_the_latest_is_told(self, store: Store, story: Story) -> None:
-        for day in range(1, 6):
-            came = campaign(f"c{day}", "cpc")
-            story.happens("page_view", at=f"2026-03-0{day}", visitor="A1", session=f"s{day}", **came)
-            story.happens("signup", at=f"2026-03-0{day}T01:00", visitor="A1", session=f"s{day}")
-        await store.append(story.events)
-        scan, person = story.scan(SPAN), "v:A1"
-        assert [t.source for t in await store.touches(scan, person, 2)] == ["c4", "c5"]
-        assert await store.history(scan, person, 3) == story.events[-3:]
-        found = await store.journey(JourneyPlan(scan, person, timedelta(days=9), 2))
-        assert [s.first.session_id for s in found.sessions] == ["s5", "s4"]
-        assert [([t.source for t in c.path], c.cut) for c in found.conversions] == [
-            (["c4", "c5"], True), (["c3", "c4"], True),
-        ]  # fmt: skip
 
     def alias(self, story: Story, previous: str, new: str, *, at: str) -> str:
         """An `$alias` event; its id."""

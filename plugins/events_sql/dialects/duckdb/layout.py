@@ -18,6 +18,7 @@ _INDEXES: Final = {
     "ids_by_text": "ids (id)",
     "sessions_of_visitor": "sessions (visitor_no)",
     "events_of_session": "events (session_no)",
+    "events_of_order": "events (order_id)",
     "candidates_of_session": "candidates (session_no)",
     "kin_of_visitor": "kin (visitor_no)",
     "kin_by_strong_id": "kin (strong_no)",

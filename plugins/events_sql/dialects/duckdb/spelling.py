@@ -38,7 +38,7 @@ fn.spell(
         fn.Micros: "epoch_us({})",
         fn.Skips: "({})",
         fn.Implied: "true",
-        fn.Beside: "CASE WHEN {1} <> '' THEN {0} END",
+        fn.Beside: "CASE WHEN length({1}) >= 0 THEN {0} END",
         fn.Quotient: "(({}) // ({}))",
         fn.WideQuotient: "(({}) // ({}))",
         fn.Whole: "CAST(coalesce({}, 0) AS BIGINT)",
