@@ -72,7 +72,7 @@ def shares(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> Derived:
         "within": micros_of(rule.window),
         "half_life": float(micros_of(rule.half_life)),
     }
-    return source(_shares, split, whole).under("credits", *read_by(unit, touch), **values)
+    return source(_shares, split).under("credits", *read_by(unit, touch), **values)
 
 
 class Split(NamedTuple):
@@ -84,15 +84,14 @@ class Split(NamedTuple):
     ends_share: float
 
 
-def _shares(rule: Split, whole: bool) -> sa.Select[Any]:
+def _shares(rule: Split) -> sa.Select[Any]:
     unit, shared = UNIT, _split(_paths(rule), rule)
     at = sa.func.coalesce(shared.c.touch_at, unit.c.booked) if rule.by_touch else unit.c.booked
     columns = [shared.c[f"touch_{name}"] for name in COLUMNS]
     parts = [sa.func.coalesce(shared.c[f"part_{name}"], unit.c[name]).label(name) for name in _SHARED]
-    facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order")]
-    first = [unit.c.first_order] if whole else []
+    facts = [unit.c[name] for name in ("person_no", "event_name", "currency", "is_order", "first_order")]
     attributed = shared.c.unit.is_not(None).label("attributed")
-    return sa.select(at.label("at"), *columns, *parts, *facts, *first, attributed).select_from(
+    return sa.select(at.label("at"), *columns, *parts, *facts, attributed).select_from(
         unit.outerjoin(shared, shared.c.unit == unit.c.unit)
     )
 

@@ -28,7 +28,7 @@ UNIT: Final = sa.table(
     *(sa.column(name, sa.Text) for name in ("event_name", "currency")),
     *(sa.column(name, sa.Boolean) for name in ("is_order", "has_path", "first_order")),
 )
-"""The common table of units; ``first_order`` stands there when all time is looked at."""
+"""The common table of units; ``first_order`` tells nothing unless all time is looked at."""
 
 _ANCHOR: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
 """What makes a unit's path: that of a refund is its order's."""
@@ -62,16 +62,14 @@ def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
 def _stitched(
     any_revenue: bool, order_refunds: bool, whole: bool, narrowed: bool, by_touch: bool
 ) -> sa.Select[Any]:
-    """Units with their persons, and their first orders when all time is looked at."""
+    """Units with their persons, and which are first orders when all time is looked at."""
     found = _units(any_revenue=any_revenue, order_refunds=order_refunds, whole=whole, by_touch=by_touch)
     joined, person_no = person_of(found)
-    statement = sa.select(*found.c, person_no.label("person_no")).select_from(joined)
-    if whole:
-        place = sa.func.row_number().over(
-            partition_by=(found.c.is_order, person_no), order_by=(found.c.timestamp, found.c.seq)
-        )
-        statement = statement.add_columns(sa.and_(found.c.is_order, place == 1).label("first_order"))
-    stitched = statement.subquery("stitched")
+    by_person: Any = {"partition_by": (found.c.is_order, person_no)}
+    place = sa.func.row_number().over(**by_person, order_by=(found.c.timestamp, found.c.seq))
+    first = sa.and_(found.c.is_order, place == 1) if whole else sa.false()
+    columns = (*found.c, person_no.label("person_no"), first.label("first_order"))
+    stitched = sa.select(*columns).select_from(joined).subquery("stitched")
     instants = (stitched.c.booked, stitched.c.timestamp) if by_touch else (stitched.c.booked,)
     counted = sa.select(stitched).where(sa.or_(*(sa.and_(at >= START, at < END) for at in instants)))
     return counted.where(fn.Listed(stitched.c.event_name, _COUNTED)) if narrowed else counted

@@ -3,6 +3,7 @@
 They are what the API asks when nothing is said but a range; the others find at least their sources.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -36,17 +37,18 @@ from service_core.plugin import (
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SPAN: Final = Span(_START, _START + timedelta(days=30))
 _SCAN: Final = Scan(UUID(int=0), _SPAN, "USD", "UTC", ConversionSet(frozenset()))
+_LAST: Final = Credit(Weighting.LAST, timedelta(days=30), drop_direct=True)
 _RULES: Final = (
-    *((weighting, False) for weighting in (Weighting.FIRST, Weighting.LAST)),
-    *((weighting, True) for weighting in Weighting if weighting is not Weighting.FIRST),
+    _LAST,
+    *(replace(_LAST, weighting=weighting) for weighting in (Weighting.EVEN, Weighting.ENDS, Weighting.DECAY)),
+    *(replace(_LAST, weighting=one, drop_direct=False) for one in (Weighting.FIRST, Weighting.LAST)),
 )
-"""How conversions are shared out, and whether direct touches are left out."""
-
 _MEASURES: Final = (
     (count(Relation.EVENTS), distinct("person", Relation.EVENTS)),
     (distinct("visitor_id", Relation.EVENTS), count(Relation.SESSIONS), count(Relation.CONVERSIONS)),
     (total("amount", Relation.MONEY), distinct("person", Relation.MONEY)),
     (distinct("person", Relation.MONEY, Predicate("first_order", value=True)),),
+    (count(Relation.CREDITS, Predicate("first_order", value=True)),),
 )
 _CREDITS: Final = tuple(total(name, Relation.CREDITS) for name in ("credit", "amount"))
 _KEYS: Final = 100
@@ -74,9 +76,8 @@ def prepare(statements: Statements) -> None:
     """Build nearly all sources, and the reads of many statements, once in a process."""
     rehearsal: Any = _Rehearsal(statements)
     for measures in _MEASURES:
-        rehearsal.rows(statement(Aggregate(_SCAN, measures)))
-    for weighting, drop_direct in _RULES:
-        rule = Credit(weighting, timedelta(days=30), drop_direct)
+        rehearsal.rows(statement(Aggregate(_SCAN, measures, credit=_LAST)))
+    for rule in _RULES:
         rehearsal.rows(statement(Aggregate(_SCAN, _CREDITS, credit=rule)))
     rehearsal.rows(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
     properties(_SCAN, _KEYS, rehearsal)
