@@ -219,6 +219,7 @@ from service_core.insight.ports import Sort as Sort
 from service_core.insight.ports import StoreUnavailable as StoreUnavailable
 from service_core.insight.ports import Weighting as Weighting
 from service_core.insight.predicates import meets as meets
+from service_core.insight.predicates import uncased as uncased
 from service_core.insight.stitch import Owners as Owners
 from service_core.insight.stitch import stitch as stitch
 from service_core.insight.stitch import user_id as user_id

@@ -27,6 +27,7 @@ from service_core.plugin import (
     moment,
     text_trait,
     traits,
+    uncased,
     user_id,
 )
 
@@ -106,7 +107,7 @@ def _found(person: Person, search: str | None) -> bool:
     if search is None:
         return True
     ids = (person.email, person.user_id, *person.visitor_ids)
-    return any(text.lower().startswith(search.lower()) for text in ids if text)
+    return any(uncased(text).startswith(uncased(search)) for text in ids if text)
 
 
 def resolve(any_id: str, history: History) -> str | None:

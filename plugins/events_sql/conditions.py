@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.functions import FunctionElement
 
 from plugins.events_sql import functions as fn
-from service_core.plugin import Op, Predicate
+from service_core.plugin import Op, Predicate, uncased
 
 Expression = sa.ColumnElement[Any]
 _NUMBER: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -105,8 +105,7 @@ def _meets(value: Value, op: Op, operand: Any) -> Expression:
     if op in _TEXT:
         if value.text is None:
             return sa.false()
-        lower = sa.literal(as_text(operand).lower())
-        return _TEXT[op](sa.func.lower(value.text), lower)
+        return _TEXT[op](sa.func.lower(value.text), sa.literal(uncased(as_text(operand))))
     return _compared(value, op, operand)
 
 

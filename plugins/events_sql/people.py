@@ -34,6 +34,7 @@ from service_core.plugin import (
     Whereabouts,
     text_trait,
     traits,
+    uncased,
 )
 
 CROWD: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
@@ -118,7 +119,8 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
     rows = EventRows(plan.scan, plan.scan.span, EVENTS if plan.person is None else THEIR_EVENTS)
     met = [rows.met(predicate) for predicate in plan.scan.filters]
     number = rows.person_no
-    prefix = sa.literal((plan.search or "").lower())
+    sought = uncased(plan.search or "")
+    prefix = sa.literal(sought)
     told = [
         number.label("person_no"),
         sa.func.max(rows.at).label("last_seen"),
@@ -143,7 +145,7 @@ def _crowd(plan: PeoplePage) -> sa.Select[Any]:
         joined = joined.outerjoin(mail, mail.c.person_no == seen.c.person_no)
         known = sa.and_(
             fn.Starts(IDS.c.id, sa.literal("u:")),
-            fn.Starts(sa.func.lower(IDS.c.id), sa.literal("u:" + plan.search.lower())),
+            fn.Starts(sa.func.lower(IDS.c.id), sa.literal("u:" + sought)),
         )
         hit = fn.Starts(sa.func.lower(fn.JsonText(mail.c.email)), prefix)
         where.append(sa.or_(seen.c.is_found, known, sa.func.coalesce(hit, sa.false())))

@@ -42,9 +42,18 @@ def meets(value: Any, op: Op, operand: Any = None) -> bool:
         return meets(value, Op.GTE, operand[0]) and meets(value, Op.LTE, operand[1])
     if op in _TEXT:
         text = as_text(value)
-        return text is not None and _TEXT[op](text.lower(), str(as_text(operand)).lower())
+        return text is not None and _TEXT[op](uncased(text), uncased(str(as_text(operand))))
     alike = _alike(value, operand)
     return alike is not None and _ORDER[op](*alike)
+
+
+def uncased(text: str) -> str:
+    """Text as it is when case does not matter: each letter by itself in lower case, whatever stands beside it.
+
+    Letter by letter, a part of a text stays a part of it: as a word, ``ΟΔΟΣ`` would end in another letter
+    than ``ΟΔΟΣΤΡΩΜΑ`` has there, and ``İ`` would become two.
+    """
+    return text.lower() if text.isascii() else "".join([letter.lower()[:1] for letter in text])
 
 
 def _is_one(value: Any, listed: Scalar | None) -> bool:

@@ -11,6 +11,7 @@ from service_core.insight.answers import counts
 from service_core.insight.catalog import Dimension
 from service_core.insight.countries import COUNTRIES
 from service_core.insight.measures import Op, Relation
+from service_core.insight.predicates import uncased
 from service_core.insight.query.question import Filter, Order, Question, Row
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.requested import unknown_dimension
@@ -140,7 +141,7 @@ async def _absent(
     who: Caller, questions: Questions, every: Question, dimension: Dimension, q: str | None
 ) -> DimensionValue | None:
     """What has no value, when its label holds the text: no store knows that label."""
-    if not q or q.lower() not in dimension.absent.lower():
+    if not q or uncased(q) not in uncased(dimension.absent):
         return None
     table = await questions.ask(who, replace(every, filters=(Filter(dimension.id, Op.EQ, dimension.absent),)))
     return _value(table.rows[0], dimension) if table.rows else None
@@ -158,7 +159,7 @@ def _value(row: Row, dimension: Dimension) -> DimensionValue:
 
 
 def _matches(value: DimensionValue, q: str | None) -> bool:
-    return not q or q.lower() in value.value.lower() or q.lower() in value.label.lower()
+    return not q or any(uncased(q) in uncased(name) for name in (value.value, value.label))
 
 
 def last_days(who: Caller) -> Range:

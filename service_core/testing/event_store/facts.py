@@ -3,6 +3,7 @@
 from typing import Any
 
 from service_core.insight.measures import Leaf, Op, Predicate, Relation, count, distinct, total
+from service_core.insight.people.ports import PeoplePage
 from service_core.insight.ports import Aggregate, Sort
 from service_core.testing.event_store.kit import (
     CONVERTED,
@@ -226,6 +227,28 @@ class Facts(Kit):
                 order=(Sort("m0"), Sort("d0", descending=False, absent=absent)),
             )
             assert [row[0] for row in (await store.aggregate(plan)).rows] == found
+
+    async def test_case_is_ignored_letter_by_letter_in_every_script(self, store: Store, story: Story) -> None:
+        for name in ("İzmir", "izmir", "ΟΔΟΣ", "Οδοσ", "οδος", "Straße", "ÉCLAIR"):
+            story.happens("page_view", at="2026-03-02", visitor=name, event_data={"city": name})
+        await store.append(story.events)
+        for op, text, met in (
+            (Op.CONTAINS, "İZM", {"İzmir", "izmir"}),
+            (Op.STARTS_WITH, "izmi", {"İzmir", "izmir"}),
+            (Op.ENDS_WITH, "ΔΟΣ", {"ΟΔΟΣ", "Οδοσ"}),
+            (Op.CONTAINS, "οδοσ", {"ΟΔΟΣ", "Οδοσ"}),
+            (Op.STARTS_WITH, "ΟΔΟς", {"οδος"}),
+            (Op.CONTAINS, "SSE", set()),
+            (Op.ENDS_WITH, "éclair", {"ÉCLAIR"}),
+        ):
+            for column in ("visitor_id", "data:city"):
+                scan = story.scan(SPAN, filters=(Predicate(column, op, text),))
+                plan = Aggregate(scan, (EVENTS,), dimensions=({Relation.EVENTS: "visitor_id"},))
+                assert {row[0] for row in (await store.aggregate(plan)).rows} == met, (op, text)
+            if op is Op.STARTS_WITH:
+                page = PeoplePage(story.scan(SPAN), limit=9, offset=0, sort="events", search=text)
+                found, _ = await store.people(page)
+                assert {person.visitor_id for person in found} == met
 
     async def test_a_filter_narrows_rows_and_nothing_else(self, store: Store, story: Story) -> None:
         story.happens("page_view", at="2026-03-01", visitor="A1", page_path="/in", country="FR")

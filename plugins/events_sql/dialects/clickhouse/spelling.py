@@ -111,8 +111,8 @@ class _Compiler(SQLCompiler):
         return f"toInt64(abs{self.function_argspec(function, **options)})"
 
     def visit_lower_func(self, function: Any, **options: Any) -> str:
-        """Letters of every script."""
-        return f"lowerUTF8{self.function_argspec(function, **options)}"
+        """Letters of every script, those first that it would not see each by itself (`predicates.uncased`)."""
+        return f"lowerUTF8(translateUTF8({self.process(function.clauses, **options)}, 'Σİ', 'σi'))"  # noqa: RUF001 - it is a sigma
 
     def visit_bool_or_func(self, function: Any, **options: Any) -> str:
         """True when any is."""
