@@ -81,6 +81,7 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
     table = Table(
         title=Text(title, "bold"),
         title_justify="left",
+        min_width=len(title),
         box=None,
         padding=(0, 1),
         show_header=False,
@@ -102,6 +103,7 @@ def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     table = Table(
         title=Text(title, "bold"),
         title_justify="left",
+        min_width=len(title),
         box=None,
         padding=(0, 1),
         show_header=False,
