@@ -1,6 +1,7 @@
 """The list of commands, and how a refusal looks on a terminal."""
 
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -54,6 +55,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"touchpoint {version('touchpoint')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 app.command("init")(setup.init)
 app.command("serve")(serving.serve)
 app.command("worker")(serving.worker)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 from typer.main import get_command
@@ -205,6 +206,10 @@ OF_NO_DEPLOYMENT = {("docs",): "writes the pages of this repository"}
 def test_every_command_has_help_and_takes_a_settings_file(touchpoint, path):
     assert "Usage" in touchpoint(*path, "--help").stdout
     assert any("--config" in option.opts for option in COMMANDS[path].params) != (path in OF_NO_DEPLOYMENT)
+
+
+def test_the_version_is_that_of_the_package(touchpoint):
+    assert touchpoint("--version").stdout == f"touchpoint {version('touchpoint')}\n"
 
 
 def test_every_line_of_the_list_of_commands_is_whole(touchpoint):
