@@ -71,7 +71,7 @@ class MetricValue(Answer):
 
 
 class MetricValues(Answer):
-    """Metrics in the order asked."""
+    """Metrics in the order asked, one for each id, a repeated one too."""
 
     metrics: list[MetricValue]
     range: RangeAnswer
@@ -107,12 +107,12 @@ async def post_metrics(
     now, then = await asyncio.gather(
         _readings(who, questions, question), _before(who, questions, question, before)
     )
-    metrics = questions.named(ids)
+    values = {
+        metric.id: metric_value(metric, reading, previous, who.workspace.currency)
+        for metric, reading, previous in zip(questions.named(ids), now, then, strict=True)
+    }
     return MetricValues(
-        metrics=[
-            metric_value(metric, reading, previous, who.workspace.currency)
-            for metric, reading, previous in zip(metrics, now, then, strict=True)
-        ],
+        metrics=[values[id_] for id_ in body.metrics],
         range=RangeAnswer.of(asked),
         previous_range=RangeAnswer.of(before) if before else None,
         attribution=given.attribution,

@@ -53,6 +53,16 @@ async def test_rates_are_shares_of_sessions_with_a_cart_of_customers_and_of_reve
     }
 
 
+async def test_every_id_asked_is_answered_in_its_place_a_repeated_one_too(shop):
+    ids = ["visitors", "ad_spend", "revenue", "visitors", "ad_spend"]
+    answer = await shop.metrics(WEEK | {"metrics": ids})
+    assert [(value["id"], value["value"]) for value in answer["metrics"]] == [
+        *(("visitors", 3), ("ad_spend", None), ("revenue", 120.5)),
+        *(("visitors", 3), ("ad_spend", None)),
+    ]
+    assert [each["metric"] for each in answer["unavailable"]] == ["ad_spend"]
+
+
 async def test_a_metric_in_bulk_has_the_value_it_has_alone(shop):
     answer = await shop.metrics(WEEK | {"metrics": list(GOLDEN)})
     assert {value["id"]: value["value"] for value in answer["metrics"]} == GOLDEN
