@@ -1,0 +1,84 @@
+"""Indexes of a DuckDB file: one person is found among all without a look through tables of all."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from uuid import UUID
+
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.engine import Reader
+from plugins.events_sql.journey import journey
+from service_core.extension.registry import load
+from service_core.plugin import JourneyPlan
+from service_core.testing.generated import world
+from service_core.testing.story import Story
+from tests.plugins.events_sql.conftest import SPAN
+
+SCANNED = re.compile(r"Table: \w+\.main\.(\w+)\s*│\s*│ Type: Sequential Scan")
+
+
+class Explaining:
+    """A reader that notes how the engine finds what it keeps."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.rows = reader.rows
+        self.scanned: dict[str, set[str]] = {}
+
+    def keep(self, name, statement):
+        text, values = self.reader._statements.render(statement)
+        plan = self.reader.text(f"EXPLAIN ANALYZE {text}", values)[0][1]
+        self.scanned[name] = set(SCANNED.findall(plan))
+        self.reader.keep(name, statement)
+
+
+def busy(story: Story) -> Story:
+    """Twenty days of ten visitors and five persons, each fourth with an order."""
+    for number in range(40):
+        paid = {"order_id": f"o{number}", "revenue": 5} if number % 4 == 0 else {}
+        story.happens(
+            "purchase" if paid else "page_view",
+            at=f"2026-03-{1 + number // 2:02}",
+            visitor=f"A{number % 10}",
+            strong_id=f"U{number % 5}" if number % 3 else None,
+            **paid,
+        )
+    return story
+
+
+async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEvents) -> None:
+    story = busy(Story())
+    await duckdb.append(story.events)
+    await duckdb.append(busy(Story(UUID(int=9))).events)
+    plan = JourneyPlan(story.scan(SPAN), "u:U1", timedelta(days=1), 9)
+
+    def explained(reader: Reader) -> dict[str, set[str]]:
+        noting = Explaining(reader)
+        assert len(journey(plan, noting).conversions) == 2  # type: ignore[arg-type]
+        return noting.scanned
+
+    scanned = await duckdb._engine.read(explained)
+    assert {"asked", "theirs", "their_events", "sharing", "own_touches", "deeds"} < scanned.keys()
+    assert set().union(*scanned.values()) <= {"persons"}, scanned
+
+
+async def test_a_file_without_indexes_gets_them_when_it_is_opened(tmp_path: Path) -> None:
+    story = world(Random(3)).story
+    plans = [JourneyPlan(story.scan(SPAN), person, timedelta(days=9), 9) for person in ("u:U1", "v:A3")]
+
+    def earlier(writer: Reader) -> None:
+        for (name,) in writer.text("SELECT index_name FROM duckdb_indexes()"):
+            writer.text(f"DROP INDEX {name}")
+
+    answers = []
+    for _ in range(2):
+        store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+        await store.start()
+        await store.append(story.events)
+        indexes = await store._engine.read(lambda reader: reader.text("FROM duckdb_indexes()"))
+        answers.append((len(indexes), [await store.journey(plan) for plan in plans]))
+        await store._engine.write(earlier)
+        await store.aclose()
+    assert answers[0] == answers[1]
+    assert answers[0][0] > 0
