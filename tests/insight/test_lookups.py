@@ -188,6 +188,18 @@ async def test_several_visitors_of_one_network_are_not_told_apart(shop):
     assert answer == {"found": False, "match": {"kind": "ip", "guaranteed": False, "candidates": 3}}
 
 
+async def test_two_visits_of_one_visitor_are_one_candidate_and_each_is_claimed_once(shop):
+    badge = {"href": "https://apps.apple.com/app/id1"}
+    for session, minutes in (("first", 50), ("second", 10)):
+        shop.visit("A", minutes, store=False, session=session)
+        at = shop.served.now - timedelta(minutes=minutes - 1)
+        shop.story.happens("click", at=at, visitor="A", session=session, ip=HOME, event_data=badge)
+    await shop.client.knows()
+    answers = [await shop.deferred() for _ in range(3)]
+    assert [answer["found"] for answer in answers] == [True, True, False]
+    assert answers[0]["match"] == {"kind": "ip", "guaranteed": False, "candidates": 1}
+
+
 @pytest.mark.parametrize("client", [None, "unknown"])
 async def test_an_install_from_nowhere_is_matched_with_nothing(shop, client):
     shop.visit("A")

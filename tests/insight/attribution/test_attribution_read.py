@@ -186,6 +186,16 @@ async def test_money_of_another_currency_is_unknown_not_partial(ask, story):
     assert (answer.campaigns[0].conversions, answer.campaigns[0].revenue_per_visitor) == (2, None)
 
 
+async def test_a_refund_in_another_currency_leaves_the_revenue_known_and_nothing_net_of_it(ask, story):
+    comes(story, "2026-07-01", "A", **google())
+    buys(story, "2026-07-02", "A", 9_000, order_id="1")
+    buys(story, "2026-07-03", "A", -1_000, name="refund", order_id="1", currency="EUR")
+    answer = await ask()
+    for earned in (answer.totals, answer.campaigns[0], answer.channels[0]):
+        assert (earned.conversions, earned.revenue, earned.net_revenue) == (1, 90, None)
+    assert answer.unattributed.net_revenue == 0
+
+
 async def test_an_event_named_in_the_request_converts(ask, story):
     comes(story, "2026-07-01", "A", **google())
     buys(story, "2026-07-02", "A", 9_000)
