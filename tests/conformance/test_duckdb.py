@@ -12,7 +12,7 @@ class TestDuckDb(EventStoreConformance):
     @pytest.fixture
     async def store(self, tmp_path: Path):
         # A world is too small for a second thread to be worth its hand-over.
-        store = load().open("events", "duckdb:///events.db?threads=1", folder=tmp_path)
+        store = load().open("events", "duckdb:///events.db?threads=1&timeout_seconds=300", folder=tmp_path)
         await store.start()
         yield store
         await store.aclose()

@@ -14,7 +14,7 @@ from service_core.testing.postgres_server import fresh_database
 def opened(postgres_session):
     """One database for all: every test keeps to workspaces of its own."""
     with fresh_database(postgres_session) as url:
-        store = load().open("events", url, folder=Path())
+        store = load().open("events", f"{url}?timeout_seconds=300", folder=Path())
         asyncio.run(store.start())
         yield store
         asyncio.run(store.aclose())

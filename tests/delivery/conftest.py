@@ -102,7 +102,7 @@ class Desk:
         return sorted(path.name for path in (self.folder / "exports").iterdir())
 
 
-@pytest.fixture(params=["memory://", "duckdb:///events.db"])
+@pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
 async def desk(request, tmp_path):
     async for made in opened(tmp_path, request.param):
         yield made

@@ -16,7 +16,7 @@ from service_core.testing.generated import world
 from service_core.testing.story import Story, days
 
 
-@pytest.fixture(params=["memory://", "duckdb:///events.db"])
+@pytest.fixture(params=["memory://", "duckdb:///events.db?timeout_seconds=300"])
 async def store(request, tmp_path):
     opened = load().open("events", request.param, folder=tmp_path)
     if hasattr(opened, "start"):

@@ -22,7 +22,7 @@ from service_core.testing.story import Story
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
 HOUSE = Rules()
 PLENTY = 1_000_000
-STORES = {"memory": "memory://", "duckdb": "duckdb:///events.db?threads=1"}
+STORES = {"memory": "memory://", "duckdb": "duckdb:///events.db?threads=1&timeout_seconds=300"}
 
 
 @asynccontextmanager

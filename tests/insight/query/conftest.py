@@ -54,7 +54,7 @@ async def store(request, tmp_path):
     if request.param == "memory":
         yield MemoryEvents()
         return
-    store = installed().open("events", "duckdb:///events.db?threads=1", folder=tmp_path)
+    store = installed().open("events", "duckdb:///events.db?threads=1&timeout_seconds=300", folder=tmp_path)
     await store.start()
     yield store
     await store.aclose()

@@ -328,7 +328,7 @@ async def test_whoever_goes_away_takes_the_cards_along(desk):
 
 
 async def test_the_engine_lets_go_of_a_late_card(tmp_path):
-    desk = Desk(tmp_path, storage={"events": "duckdb:///events.db"})
+    desk = Desk(tmp_path, storage={"events": "duckdb:///events.db?timeout_seconds=300"})
     async with desk.service:
         await desk.open()
         path = f"/dashboards/{(await desk.board(await desk.chart()))['id']}"
