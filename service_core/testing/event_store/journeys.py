@@ -118,6 +118,11 @@ class Journeys(Kit):
         await store.append(story.events)
         table = await store.funnel(plan(story, now=instant("2026-03-20")))
         assert (counts(table), table.open) == ([4, 1, 1], 2)
+        last = story.events[1].timestamp + timedelta(days=14)
+        for order in FunnelOrder:
+            for now, still_open in ((last, 2), (last + timedelta.resolution, 0)):
+                table = await store.funnel(plan(story, now=now, order=order))
+                assert (counts(table), table.open) == ([4, 1, 1], still_open), order
 
     async def test_a_unit_is_a_person_or_a_session(self, store: Store, story: Story) -> None:
         story.happens("A", at="2026-03-02", visitor="A1", session="s1", strong_id="U1")
