@@ -37,7 +37,7 @@ from service_core.gateway.readiness import (
 from service_core.handbook.book import Handbook
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
-from service_core.insight.connections.absent import absent
+from service_core.insight.connections.absent import Absent
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
@@ -167,7 +167,7 @@ def _offers(
     platforms = Platforms.of(PLATFORMS)
     questions = Questions(
         registry.catalog,
-        (EventSource(ports.events, ports.events, ports.queue, models), *absent(ports.workspace)),
+        (EventSource(ports.events, ports.events, ports.queue, models), Absent(ports.workspace)),
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     cards = CardRuns(reports, alarm)

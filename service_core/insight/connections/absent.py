@@ -18,15 +18,14 @@ from service_core.kernel.reading import Reason
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Stands in for the source of one relation until a plugin brings it: it only says why nothing is known."""
+    """Stands in for the sources that have to be connected first: it only says why nothing is known."""
 
-    relation: Relation
     connections: Connections
 
     @property
     def relations(self) -> frozenset[Relation]:
-        """The one relation."""
-        return frozenset({self.relation})
+        """All that no event tells."""
+        return frozenset(NOT_CONNECTED)
 
     async def aggregate(self, plan: Aggregate) -> Grid:  # noqa: ARG002 - there is nothing to ask
         """Refuse: what is not measured is not asked for.
@@ -37,13 +36,14 @@ class Absent:
         raise StoreUnavailable
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """The reason; an unreadable list of connections is one, too."""
+        """The reasons; an unreadable list of connections is one, too."""
         try:
             known = await self.connections.connections(workspace.id)
         except StoreUnavailable:
-            return SourceState(now, Reason.SOURCE_ERROR)
-        expected = any(one.is_live or one.is_broken for one in known if _may_tell(one, self.relation))
-        return SourceState(now, Reason.SOURCE_ERROR if expected else NOT_CONNECTED[self.relation])
+            return SourceState(now, dict.fromkeys(NOT_CONNECTED, Reason.SOURCE_ERROR))
+        told = [one for one in known if one.is_live or one.is_broken]
+        expected = {of for of in NOT_CONNECTED if any(_may_tell(one, of) for one in told)}
+        return SourceState(now, NOT_CONNECTED | dict.fromkeys(expected, Reason.SOURCE_ERROR))
 
 
 _KINDS: Final[Mapping[Relation, ProviderKind]] = MappingProxyType(
@@ -60,8 +60,3 @@ def _may_tell(connection: Connection, relation: Relation) -> bool:
     if _KINDS.get(relation) is not connection.kind:
         return False
     return relation is not Relation.SPEND or reports_spend(connection.provider, connection.kind)
-
-
-def absent(connections: Connections) -> tuple[Absent, ...]:
-    """Stand-ins for every relation that has to be connected first."""
-    return tuple(Absent(relation, connections) for relation in NOT_CONNECTED)

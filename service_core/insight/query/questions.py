@@ -76,17 +76,19 @@ class Questions:
         found: dict[str, Reason] = {}
         for id_ in metrics:
             for atom in atoms(self.catalog.metrics[id_].measure):
-                reason = self._reason(leaf_of(atom).of, states)
+                reason = _reason(leaf_of(atom).of, states)
                 if reason is not None:
                     found.setdefault(id_, reason)
         return found
 
-    async def states(self, who: Caller, metrics: Sequence[str]) -> dict[int, SourceState]:
-        """State of each source the metrics involve, by identity of the source."""
+    async def states(self, who: Caller, metrics: Sequence[str]) -> dict[Relation, SourceState]:
+        """State of the source of each relation the metrics involve."""
         relations = {leaf_of(a).of for id_ in metrics for a in atoms(self.catalog.metrics[id_].measure)}
-        involved = {id(s): s for r in relations if (s := self._by_relation.get(r)) is not None}
-        states = await asyncio.gather(*(s.state(who.workspace, who.now) for s in involved.values()))
-        return dict(zip(involved, states, strict=True))
+        sources = {r: source for r in relations if (source := self._by_relation.get(r)) is not None}
+        involved = {id(source): source for source in sources.values()}
+        found = await asyncio.gather(*(s.state(who.workspace, who.now) for s in involved.values()))
+        states = dict(zip(involved, found, strict=True))
+        return {relation: states[id(source)] for relation, source in sources.items()}
 
     async def watermark(self, who: Caller, metrics: Sequence[str]) -> datetime:
         """Up to when the data of every measured source is present (semantics 19.2)."""
@@ -95,16 +97,17 @@ class Questions:
     async def complete(self, who: Caller, asked: Range, metrics: Sequence[str]) -> bool:
         """Whether every source behind the metrics answered, and was read over the whole range, up to now."""
         states = await self.states(who, metrics)
-        if any(state.reason is Reason.SOURCE_ERROR for state in states.values()):
+        if any(state.reasons.get(of) is Reason.SOURCE_ERROR for of, state in states.items()):
             return False
         return min(asked.span.end, who.now) <= _watermark(who, states)
 
-    def _reason(self, relation: Relation, states: Mapping[int, SourceState]) -> Reason | None:
-        source = self._by_relation.get(relation)
-        if source is None:
-            return NOT_CONNECTED.get(relation, Reason.SOURCE_ERROR)
-        return states[id(source)].reason
+
+def _reason(relation: Relation, states: Mapping[Relation, SourceState]) -> Reason | None:
+    if relation not in states:
+        return NOT_CONNECTED.get(relation, Reason.SOURCE_ERROR)
+    return states[relation].reasons.get(relation)
 
 
-def _watermark(who: Caller, states: Mapping[int, SourceState]) -> datetime:
-    return min((state.watermark for state in states.values() if state.reason is None), default=who.now)
+def _watermark(who: Caller, states: Mapping[Relation, SourceState]) -> datetime:
+    measured = (state.watermark for relation, state in states.items() if relation not in state.reasons)
+    return min(measured, default=who.now)

@@ -154,7 +154,8 @@ class Run:
         lead = (self.question.buckets is not None) if bucketed is None else bucketed
         width = lead + len(part.present)
         slots = [tally.slots[atom] for atom in part.sent]
-        columns = [width + grid.leaves.index(leaf) for leaf in part.sent.values()]
+        places = {leaf: width + place for place, leaf in enumerate(grid.leaves)}
+        columns = [places[leaf] for leaf in part.sent.values()]
         for row in grid.rows:
             key = (row[0] if lead else None, self._labels(part, row[lead:width]))
             tally.add(key, slots, [row[column] for column in columns])

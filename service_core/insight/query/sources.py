@@ -4,7 +4,8 @@ The event store is one. Ad spend, subscriptions and costs join later as further 
 else of the query layer changes then.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -23,11 +24,11 @@ class SourceState:
 
     Attributes:
         watermark: up to when its data is believed present (semantics 19.1).
-        reason: why it measures nothing for this workspace; None when it does.
+        reasons: the relations of which it measures nothing for this workspace, each with why.
     """
 
     watermark: datetime
-    reason: Reason | None = None
+    reasons: Mapping[Relation, Reason] = field(default_factory=dict)
 
 
 class Source(Protocol):
