@@ -134,6 +134,18 @@ class Facts(Kit):
         visitors = distinct("visitor_id", Relation.EVENTS)
         assert await split_by(store, story.scan(SPAN), visitors, "visitor_is_new") == {True: 1, False: 1}
 
+    async def test_what_a_bot_did_makes_no_visitor_known_until_it_is_asked_for(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("page_view", at="2026-03-01", visitor="A1", is_bot=True)
+        story.happens("page_view", at="2026-03-02", visitor="A1", session="s2")
+        await store.append(story.events)
+        new = Leaf(
+            Relation.EVENTS, "visitor_id", distinct=True, where=(Predicate("visitor_is_new", value=True),)
+        )
+        assert await measure(store, story.scan(SPAN), new) == 1
+        assert await measure(store, story.scan(SPAN, include_bots=True), new) == 0
+
     async def test_a_person_is_identified_by_any_of_its_events(self, store: Store, story: Story) -> None:
         story.happens("x", at="2026-03-02", visitor="A1")
         story.happens("x", at="2026-03-02", visitor="A2")
