@@ -38,7 +38,8 @@ def load_settings(file: Path | None) -> Settings:
         return _Deployment(**table)
     except ValidationError as fault:
         wrong = "; ".join(
-            f"{'.'.join(map(str, error['loc']))}: {_said(error['msg'])}" for error in fault.errors()
+            ": ".join(filter(None, (".".join(map(str, error["loc"])), _said(error["msg"]))))
+            for error in fault.errors()
         )
         raise StartupError(f"A setting has a value that does not fit. {wrong}.") from None
     except SettingsError as fault:

@@ -24,7 +24,6 @@ from service_core.extension.registry import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
 from service_core.intake.track import RateLimit
 from service_core.kernel.clock import system_clock
-from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server, Settings
 
 _SWITCH_SECONDS: Final = 0.0005
@@ -83,11 +82,7 @@ def _readiness(ports: Ports) -> Readiness:
 
 def _own_door(settings: Settings) -> socket.socket | None:
     """Where links are followed besides, if anywhere; every ingest process listens there."""
-    if not settings.http.links:
-        return None
-    if not settings.links.domain:
-        raise StartupError("http.links names an address for redirects; name their host in links.domain, too.")
-    return bind(settings.http.links, together=True)
+    return bind(settings.http.links, together=True) if settings.http.links else None
 
 
 def _addresses(settings: Settings) -> ClientAddress:

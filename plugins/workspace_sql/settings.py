@@ -22,12 +22,6 @@ class SqliteSettings(AdapterSettings):
         assert self.path is not None
         return self.path
 
-    @model_validator(mode="after")
-    def _names_a_file(self) -> Self:
-        if self.path is None or self.host is not None:
-            raise ValueError("name a file, as in sqlite:///workspace.db")
-        return self
-
 
 class PostgresSettings(AdapterSettings):
     """Settings of the PostgreSQL database; without a password, that of ``~/.pgpass`` or ``PGPASSWORD``."""

@@ -94,8 +94,11 @@ def settings_of(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
         folder: what a relative path in it is relative to.
 
     Raises:
-        StartupError: a part the adapter does not know, or refuses; what it knows is named.
+        StartupError: a part the adapter does not know, or refuses; what it knows is named. No path where data is
+            kept at one: DuckDB would keep it in memory.
     """
+    if adapter.keeps is not None:
+        _require_path(adapter, url)
     try:
         return adapter.settings.model_validate(_url_fields(url, folder))
     except ValidationError as fault:
@@ -111,6 +114,17 @@ def settings_of(adapter: Adapter, url: str, folder: Path) -> AdapterSettings:
         raise StartupError(
             f"The {adapter.scheme}:// URL of {adapter.port!r} cannot be read: {fault}."
         ) from None
+
+
+def _require_path(adapter: Adapter, url: str) -> None:
+    parts = urlsplit(url)
+    place = (parts.netloc.rpartition("@")[2] + parts.path).strip("/") or "NAME"
+    if parts.netloc or not parts.path.strip("/"):
+        kept = "folder" if adapter.keeps is Keeps.FOLDER else "file"
+        raise StartupError(
+            f"The {adapter.scheme}:// URL of {adapter.port!r} has to name a {kept}. Write three slashes before it: "
+            f"{adapter.scheme}:///{place}."
+        )
 
 
 def _said(error: ErrorDetails) -> str:

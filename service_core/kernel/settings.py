@@ -6,9 +6,10 @@ the descriptions below. An adapter's own options stand in its URL, not here.
 """
 
 from ipaddress import ip_network
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from service_core.kernel.listening import place
 
@@ -33,6 +34,13 @@ def _network(text: str) -> str:
     return text
 
 
+def _public(url: str) -> str:
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ValueError(f"{url!r} is no address of a host; write it as https://analytics.example.com")
+    return url
+
+
 def _host(name: str) -> str:
     if any(sign in name for sign in "/@ "):
         raise ValueError(f"{name!r} is no host; write a name alone, such as go.example.com")
@@ -41,6 +49,8 @@ def _host(name: str) -> str:
 
 Listening = Annotated[str, AfterValidator(_listening)]
 """``HOST:PORT``."""
+Public = Annotated[str, AfterValidator(_public)]
+"""A web address, or nothing."""
 Network = Annotated[str, AfterValidator(_network)]
 """An address, or a network with its prefix."""
 
@@ -140,14 +150,14 @@ class HttpSettings(Section):
         "that name the link domain in any case.",
     )
     server: Server = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
-    root_url: str = Field(
+    root_url: Public = Field(
         "",
         description="Public address of the API host, without `/v1`; empty for `http://` and the address above.",
     )
-    app_url: str = Field(
+    app_url: Public = Field(
         "", description="Public address of the web application; empty for the API's address and `/app`."
     )
-    docs_url: str = Field(
+    docs_url: Public = Field(
         "", description="Public address of the documentation; empty for the API's address and `/docs`."
     )
 
@@ -275,3 +285,11 @@ class Settings(Section):
     accounts: AccountsSettings = AccountsSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+
+    @model_validator(mode="after")
+    def _names_the_host_of_redirects(self) -> Self:
+        if self.http.links and not self.links.domain:
+            raise ValueError(
+                "http.links names an address for redirects; name their host in links.domain, too"
+            )
+        return self

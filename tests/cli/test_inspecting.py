@@ -148,6 +148,21 @@ BROKEN = {
         "links.domain",
         "host",
     ),
+    "redirects without their host": (
+        '[http]\nlinks = "127.0.0.1:8082"',
+        "http.links names an address",
+        "name their host in links.domain",
+    ),
+    "a public address without a scheme": (
+        '[http]\nroot_url = "analytics.example.com"',
+        "http.root_url",
+        "write it as https://",
+    ),
+    "a file with two slashes": (
+        '[storage]\nevents = "duckdb://events.duckdb"',
+        "has to name a file",
+        "duckdb:///events.duckdb",
+    ),
     "no TOML": ("storage = [", "cannot be read", "touchpoint.toml"),
 }
 

@@ -90,6 +90,21 @@ def test_an_option_the_adapter_does_not_know_names_those_it_knows():
     assert "hush" not in refusal(opened, "own://ann:hush@h/x?thread=2")
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (
+            "duckdb://events.duckdb",
+            "has to name a file. Write three slashes before it: duckdb:///events.duckdb.",
+        ),
+        ("duckdb://", "has to name a file. Write three slashes before it: duckdb:///NAME."),
+        ("duckdb:///?threads=2", "has to name a file. Write three slashes before it: duckdb:///NAME."),
+    ],
+)
+def test_what_keeps_data_here_is_never_opened_without_a_path(url, said):
+    assert refusal(load().open, "events", url, folder=Path()).endswith(said)
+
+
 def test_a_url_that_cannot_be_read_is_refused():
     assert "cannot be read" in refusal(opened, "own://h:port/x")
 
