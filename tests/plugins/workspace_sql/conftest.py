@@ -7,11 +7,18 @@ from functools import partial
 import pytest
 
 from plugins import workspace_sql
+from plugins.workspace_sql import polled
 from service_core.access.keys import found_workspace
 from service_core.extension.registry import load
 
 NOW = datetime(2026, 7, 8, 15, 0, 0, 123456, tzinfo=UTC)
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+
+
+@pytest.fixture(autouse=True)
+def a_counter_is_believed_for_long(monkeypatch):
+    """Also where the machine stands still for some seconds; a test of that has its own word."""
+    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 300.0)
 
 
 @asynccontextmanager

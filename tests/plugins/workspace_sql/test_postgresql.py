@@ -118,7 +118,6 @@ async def for_ever(ask):
 async def test_without_the_server_no_key_is_believed_and_with_it_again_every_one(
     postgres_server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(polled, "TRUSTED_SECONDS", 300.0)
     async with opened_at(f"{postgres_server.url}?{PATIENT}", tmp_path) as directory:
         founded = await found_workspace(directory, NOW, name="Example Shop")
         door = Authenticator(directory, system_clock)
