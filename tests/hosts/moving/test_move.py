@@ -214,7 +214,7 @@ async def test_identity_links_that_were_taken_back_stay_so_in_the_new_store(depl
     await fill(config, workspace, story.events)
     ports = Ports(load_settings(config), tmp_path, installed(), system_clock)
     async with running([ports.workspace, ports.events]):
-        who = reader_of(workspace, system_clock(), "Ann")
+        who = reader_of(workspace, NOW, "Ann")
         writes = Writes(ports.workspace, [REVOKED_KIND])
         await revoke(who, alias.event_id, writes=writes, log=ports.events, store=ports.events)
     done = await asyncio.to_thread(moved, config, "--to", "duckdb:///new.duckdb")
