@@ -1,13 +1,15 @@
 """The Quart application of the API host: pages where a page stands, the gateway everywhere else."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from http.client import NO_CONTENT
 from typing import Final, cast
 from urllib.parse import quote
+from uuid import uuid4
 
 from quart import Blueprint, Quart, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, InternalServerError
 
 from hosts.client_address import ClientAddress
 from hosts.guard import App, guarded
@@ -20,6 +22,10 @@ Dispatch = Callable[[Request], Awaitable[Answer]]
 PATIENCE_SECONDS: Final = 10.0
 DRAINED_AT_MOST: Final = 16_000_000
 """Bytes read and dropped of a body that is too large: a client that still sends never reads the 413."""
+
+_FAULT: Final = b'{"error":"Internal server error","code":"internal_error","error_id":"%s"}'
+
+_log = logging.getLogger("touchpoint.http")
 
 
 def api_app(
@@ -52,6 +58,17 @@ def quart_app(dispatch: Dispatch, addresses: ClientAddress, pages: Iterable[Blue
         except TimeoutError:
             return too_slow()
         return written(await dispatch(_request(body, addresses)))
+
+    @app.errorhandler(InternalServerError)
+    async def tell(fault: InternalServerError) -> Response:
+        """A fault that no rule foresaw: the log has it already, and learns the id the caller gets."""
+        error_id = str(uuid4())
+        _log.error(
+            "request failed", extra={"error_id": error_id, "fault": type(fault.original_exception).__name__}
+        )
+        answer = _json(500, _FAULT % error_id.encode())
+        answer.headers["X-Error-Id"] = error_id
+        return answer
 
     @app.errorhandler(HTTPException)
     async def refuse(fault: HTTPException) -> Response:

@@ -58,7 +58,7 @@ async def test_a_page_stands_beside_the_gateway_and_the_gateway_has_the_rest(ech
     assert [request.path for request in echo.requests] == ["/app/none", "/app", "/v1/x"]
 
 
-async def test_a_fault_of_a_page_is_json_without_its_words(echo):
+async def test_a_fault_of_a_page_is_json_without_its_words_and_with_an_id_that_the_log_has_too(echo, caplog):
     pages = Blueprint("own", __name__, url_prefix="/app")
 
     @pages.get("/broken")
@@ -66,4 +66,7 @@ async def test_a_fault_of_a_page_is_json_without_its_words(echo):
         raise RuntimeError("secret")
 
     answer = await quart_app(echo, ClientAddress(), [pages]).test_client().get("/app/broken")
-    assert (answer.status_code, await answer.get_json()) == (500, {"error": "Internal Server Error"})
+    error_id = answer.headers["X-Error-Id"]
+    said = {"error": "Internal server error", "code": "internal_error", "error_id": error_id}
+    assert (answer.status_code, await answer.get_json()) == (500, said)
+    assert caplog.records[-1].error_id == error_id
