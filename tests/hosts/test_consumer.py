@@ -1,0 +1,27 @@
+"""The consumer goes on trying, and says so without filling the log."""
+
+import asyncio
+
+from hosts.worker.consumer import consume
+
+
+async def test_where_a_store_fails_is_told_once_and_that_it_does_with_every_try(caplog):
+    stop = asyncio.Event()
+
+    class Pipeline:
+        tries = 0
+
+        async def drain_once(self):
+            self.tries += 1
+            if self.tries < 4:
+                raise OSError("the store went away")
+            stop.set()
+            return 0
+
+    await consume(Pipeline(), stop)
+    assert [(line.fault, line.pause) for line in caplog.records] == [
+        ("OSError", 0.1),
+        ("OSError", 0.2),
+        ("OSError", 0.4),
+    ]
+    assert [bool(line.exc_info) for line in caplog.records] == [True, False, False]
