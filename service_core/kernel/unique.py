@@ -24,6 +24,8 @@ def unique(values: Iterable[V], name: Callable[[V], K], told: Callable[[V], str]
     found: dict[K, V] = {}
     for value in values:
         if name(value) in found:
-            raise StartupError(f"Two plugins bring {told(value)}. Uninstall one of them.")
+            raise StartupError(
+                f"Plugins bring {told(value)} twice. Uninstall one of them, or rename what one brings."
+            )
         found[name(value)] = value
     return MappingProxyType(found)
