@@ -12,7 +12,7 @@ import orjson
 from hosts.client_address import ClientAddress
 from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
 from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
-from hosts.ingest.faults import Refusals, answer_to
+from hosts.ingest.faults import QueueFaults, answer_to
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.patience import Patience
 from service_core.access.model import Identity
@@ -36,7 +36,7 @@ class Door:
     clock: Clock
     addresses: ClientAddress = field(default_factory=ClientAddress)
     patience: Patience = field(default_factory=lambda: Patience(BODY_SECONDS))
-    refusals: Refusals = field(default_factory=Refusals)
+    queue_faults: QueueFaults = field(default_factory=QueueFaults)
 
 
 def ingest_app(door: Door, others: App | None = None) -> App:
@@ -104,7 +104,7 @@ async def _answer(door: Door, scope: Scope, receive: Receive) -> Written:
         try:
             offer = await door.queue.offer(verdict.arrival)
         except QueueFailed as failure:
-            door.refusals.tell(failure)
+            door.queue_faults.tell(failure)
             verdict = track.not_enqueued(failure.detail)
         else:
             queued = offer is Offer.QUEUED

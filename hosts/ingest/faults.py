@@ -30,7 +30,7 @@ def answer_to(fault: Exception) -> Answer:
     return track.fault(error_id)
 
 
-class Refusals:
+class QueueFaults:
     """Tells the log of events the queue does not take: of the first at once, of those after it together.
 
     Args:

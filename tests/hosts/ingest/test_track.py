@@ -9,7 +9,7 @@ import pytest
 
 from hosts.client_address import ClientAddress
 from hosts.ingest.app import Door, ingest_app
-from hosts.ingest.faults import Refusals
+from hosts.ingest.faults import QueueFaults
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.patience import Patience
 from service_core.access.authenticate import Authenticator
@@ -276,7 +276,7 @@ async def test_a_queue_that_fails_is_a_500_that_says_where_and_a_retry_is_accept
 
 async def test_a_queue_that_fails_is_told_with_its_reason_and_not_for_every_event(caplog):
     seconds = iter((0.0, 1.0, 9.9, 10.0))
-    host = Host(refusals=Refusals(lambda: next(seconds)))
+    host = Host(queue_faults=QueueFaults(lambda: next(seconds)))
     host.queue.fault = QueueFailed("queue", OSError("disk is full"))
     for _ in range(4):
         await host.ask()
