@@ -172,6 +172,7 @@ def _state(events: list[Event]) -> SessionState:
     campaigns = [tuple(getattr(e, column) for column in CAMPAIGN_COLUMNS) for e in events]
     latest = events[-1]
     return SessionState(
+        first_at=events[0].timestamp,
         landing_page=events[0].landing_page,
         attribution_source=latest.attribution_source,
         attribution_medium=latest.attribution_medium,

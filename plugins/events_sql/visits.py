@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.engine import Reader
+from plugins.events_sql.rows import aware
 from plugins.events_sql.tables import IDS, SESSIONS
 from service_core.plugin import SessionKey, SessionState
 
@@ -46,6 +47,7 @@ def _state(parts: list[Any]) -> SessionState:
     touch = max(parts, key=itemgetter(3))[4]
     campaigns = [part for part in parts if part[5] is not None]
     return SessionState(
+        first_at=aware(first[0]),
         landing_page=first[2],
         attribution_source=touch[0],
         attribution_medium=touch[1],

@@ -1,6 +1,7 @@
 """Attribution columns of an event row, and what a touch is later made of (semantics 7, 8.2, 22)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from service_core.access.rules import OwnChannel
@@ -58,9 +59,17 @@ def campaign_columns(brought: Campaign, properties: Mapping[str, Any], *, denied
 
 
 def next_state(event: Event, session: SessionState | None) -> SessionState:
-    """What is known of a session after one more of its events."""
+    """What is known of a session after one more of its events.
+
+    One that comes late, from before all that are known, is where the session was entered and tells
+    nothing of what came after it.
+    """
+    if session and event.timestamp < session.first_at:
+        page = event.landing_page or session.landing_page
+        return replace(session, first_at=event.timestamp, landing_page=page)
     values = tuple(getattr(event, column) for column in CAMPAIGN_COLUMNS)
     return SessionState(
+        first_at=session.first_at if session else event.timestamp,
         landing_page=event.landing_page,
         attribution_source=event.attribution_source,
         attribution_medium=event.attribution_medium,

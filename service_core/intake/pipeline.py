@@ -152,7 +152,9 @@ class Pipeline:
 
     def _finish(self, step: _Ready, lent: _Lent) -> Event:
         key = step.fields.session_key
-        session = self._sessions.get(key)
+        known = self._sessions.get(key)
+        # What is later than an event is nothing to it: come in whatever order, the first of a session is the same row.
+        session = known if known and known.first_at <= step.fields.timestamp else None
         event = self._enricher.enrich(
             step.queued,
             step.fields,
@@ -161,7 +163,7 @@ class Pipeline:
             busy=self._is_busy(step.fields),
             lent=lent.get(step.workspace.id, {}),
         )
-        self._sessions.put(key, next_state(event, session))
+        self._sessions.put(key, next_state(event, known))
         return event
 
     def _is_busy(self, fields: Fields) -> bool:

@@ -82,12 +82,13 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What intake knows of a session before the next event: its entry page and latest touch values.
+    """What intake knows of a session before the next event: since when, its entry page, its latest touch values.
 
     ``last_campaign`` holds the `CAMPAIGN_COLUMNS` of the latest event that carried any, in that
     order; None while there was none. A store may look further back than the session, at the visitor.
     """
 
+    first_at: datetime
     landing_page: str | None
     attribution_source: str | None
     attribution_medium: str | None

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -10,6 +11,7 @@ from service_core.intake.enrich import Enricher
 from service_core.intake.pipeline import BUSY_FROM, Pipeline
 from service_core.intake.ports import SessionState
 from service_core.testing.intake import (
+    NOON,
     WORKSPACE_ID,
     KnownDevices,
     KnownPlaces,
@@ -162,9 +164,36 @@ async def test_a_session_goes_on_within_and_between_batches():
     assert {event.landing_page for event in store.events.values()} == {"/a"}
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_row(order, batch):
+    said = [
+        {"url": "https://example.com/in", "referrer": "https://partner.example/"},
+        {"url": "https://example.com/deal?utm_source=google&utm_medium=cpc", "utm_source": "google", "utm_medium": "cpc"},
+        {"url": "https://example.com/till"},
+    ]  # fmt: skip
+    queue, store = Waiting(), Stored()
+    for seq, which in enumerate(order):
+        minute = {"event": "pageview", "anonymous_id": "A1", "timestamp": f"2026-07-01T10:0{which}:00Z"}
+        body = minute | {"properties": said[which], "context": {"session_id": "s1"}}
+        queue.items.append(queued(json.dumps(body).encode(), seq=seq))
+    drain = pipeline(queue, store, batch=batch)
+    while await drain.drain_once():
+        pass
+    first = min(store.events.values(), key=lambda event: event.timestamp)
+    assert (first.landing_page, first.attribution_source, first.channel) == (
+        "/in",
+        "partner.example",
+        "referral",
+    )
+    queue.items = [sent(9)]
+    await drain.drain_once()
+    assert store.events["e9"].landing_page == "/in"
+
+
 async def test_the_store_is_asked_once_for_each_session_it_may_know():
     key = (WORKSPACE_ID, "A1", "s1")
-    known = SessionState("https://example.com/first", "google", "cpc", "paid_search")
+    known = SessionState(NOON, "https://example.com/first", "google", "cpc", "paid_search")
     queue, store = Waiting(sent(1), sent(2), sent(3, visitor="A2")), Stored({key: known})
     drain = pipeline(queue, store)
     await drain.drain_once()

@@ -64,11 +64,8 @@ class Writing(Kit):
         key = story.workspace_id, "A1", "s1"
         unknown = story.workspace_id, "A1", "s2"
         (state,) = (await store.sessions([key, unknown])).values()
-        assert (state.landing_page, state.attribution_source, state.channel) == (
-            "/in",
-            "google",
-            "paid_search",
-        )
+        assert (state.first_at, state.landing_page) == (instant("2026-03-02T10:00"), "/in")
+        assert (state.attribution_source, state.channel) == ("google", "paid_search")
         sent = dict(zip(CAMPAIGN_COLUMNS, state.last_campaign or (), strict=True))
         assert (sent["utm_source"], sent["utm_campaign"], sent["lyr"]) == ("google", "spring", None)
 
