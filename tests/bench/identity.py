@@ -48,28 +48,35 @@ ASKED: Final = (
 BATCH: Final = 2_000
 
 _DAY: Final = 86_400
-_SESSION: Final = f"""
-SELECT s, (hash(n, 1) % 1000)::BIGINT AS luck, 1 + s // {SESSIONS} AS w,
-  n * ({YEAR_SECONDS} - 2 * {_DAY}) // {SESSIONS} + hash(n, 4) % {_DAY} AS second,
-  CASE WHEN n % 12 = 11 THEN (hash(n, 5) % (n - n // 12))::BIGINT ELSE n - n // 12 END AS v
-FROM (SELECT s, s % {SESSIONS} AS n FROM range({{sessions}}) r(s))
-"""
-"""Sessions come in order of time, as their numbers do; each twelfth is of a visitor who was there before."""
-_COLUMNS: Final = {
-    "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase' WHEN k = 3 AND luck < 200 THEN 'add_to_cart'"
-    " WHEN k = 1 THEN '$identify' ELSE 'page_view' END",
-    "visitor_id": "'visitor-' || v",
-    "session_id": "'session-' || s",
-    "strong_id": f"CASE WHEN k = 1 AND w = 1 THEN 'user-' || v % {PERSONS} END",
-    "distinct_id": "CASE WHEN k = 1 AND w = 1 AND v % 5 = 0 THEN 'device-' || v END",
-}
+
+
+def session(of_a_workspace: int) -> str:
+    """Sessions come in order of time, as their numbers do; each twelfth is of a visitor who was there before."""
+    return f"""
+    SELECT s, (hash(n, 1) % 1000)::BIGINT AS luck, 1 + s // {of_a_workspace} AS w,
+      n * ({YEAR_SECONDS} - 2 * {_DAY}) // {of_a_workspace} + hash(n, 4) % {_DAY} AS second,
+      CASE WHEN n % 12 = 11 THEN (hash(n, 5) % (n - n // 12))::BIGINT ELSE n - n // 12 END AS v
+    FROM (SELECT s, s % {of_a_workspace} AS n FROM range({{sessions}}) r(s))
+    """
+
+
+def columns(persons: int) -> dict[str, str]:
+    """Who the visitors of the first workspace say they are, and what they do."""
+    return {
+        "event_name": "CASE WHEN k = 4 AND luck < 80 THEN 'purchase'"
+        " WHEN k = 3 AND luck < 200 THEN 'add_to_cart' WHEN k = 1 THEN '$identify' ELSE 'page_view' END",
+        "visitor_id": "'visitor-' || v",
+        "session_id": "'session-' || s",
+        "strong_id": f"CASE WHEN k = 1 AND w = 1 THEN 'user-' || v % {persons} END",
+        "distinct_id": "CASE WHEN k = 1 AND w = 1 AND v % 5 = 0 THEN 'device-' || v END",
+    }
 
 
 async def built(path: Path) -> None:
     """Write both workspaces."""
     store = opened(path)
     await store.start()
-    await build(store, 2 * SESSIONS * 5, END, _SESSION, _COLUMNS)
+    await build(store, 2 * SESSIONS * 5, END, session(SESSIONS), columns(PERSONS))
     await store.aclose()
 
 

@@ -1,0 +1,129 @@
+"""Questions of a year in PostgreSQL, as processor time of the server, and what an event takes on disk.
+
+    python -m tests.bench.postgresql --folder /tmp/bench
+
+Two million events of a third of a million persons, in the shape of `identity`, are written by DuckDB and
+copied into a server that is started for this and kept in the folder.
+"""
+
+import argparse
+import asyncio
+import os
+import pwd
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import duckdb
+import psycopg
+from rich.console import Console
+from rich.table import Table
+
+from plugins.events_sql.adapter import SqlEvents
+from plugins.events_sql.tables import EVENTS, IDS
+from service_core.extension.registry import load
+from service_core.testing.postgres_server import NOT_DURABLE, PostgresServer, find_binaries
+from tests.bench import identity
+from tests.bench.history import build
+from tests.bench.reads import END, questions, scan
+
+SESSIONS: Final = 400_000
+PERSONS: Final = 333_333
+_TICK_MS: Final = 1000 / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server with its data in a folder."""
+    binaries = find_binaries()
+    assert binaries is not None, "PostgreSQL is not installed"
+    folder.mkdir(exist_ok=True)
+    if os.geteuid() == 0:  # it refuses to run as root
+        nobody = pwd.getpwnam("nobody")
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    server = PostgresServer(binaries, folder, shared_buffers="1GB", max_wal_size="8GB", **NOT_DURABLE)
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.stop()
+
+
+async def filled(store: SqlEvents, url: str, folder: Path) -> None:
+    """Write the history, as it stands after some time of upkeep."""
+    source = folder / "source.db"
+    if not source.exists():
+        written = identity.opened(source)
+        await written.start()
+        await build(written, SESSIONS * 5, END, identity.session(SESSIONS), identity.columns(PERSONS))
+        await written.aclose()
+    with duckdb.connect(str(source), read_only=True) as found, psycopg.connect(url, autocommit=True) as to:
+        for table in (IDS, EVENTS):
+            names = ", ".join(table.columns.keys())
+            file = folder / f"{table.name}.csv"
+            found.execute(f"COPY (SELECT {names} FROM {table.name}) TO '{file}' (HEADER false)")
+            with to.cursor().copy(f"COPY {table.name} ({names}) FROM STDIN (FORMAT csv)") as copy:
+                copy.write(file.read_bytes())
+            file.unlink()
+        to.execute("SELECT setval('id_no', (SELECT max(no) FROM ids))")
+        to.execute("SELECT setval('session_no', (SELECT max(session_no) FROM events))")
+        await store.rebuild()
+        await store.maintain()
+        to.execute("VACUUM")
+
+
+def parent(process: int) -> int:
+    """Who started a process."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def spent(server: int) -> float:
+    """Milliseconds of processor time of a server, with its children that run and that have ended."""
+    running = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    times = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (server, *running)]
+    ended = sum(map(int, times[0][13:15]))
+    return _TICK_MS * (ended + sum(int(one) for fields in times for one in fields[11:13]))
+
+
+async def timed(server: int, work: Awaitable[Any]) -> float:
+    """Milliseconds of processor time of a server until something that has not begun is done."""
+    started = spent(server)
+    await work
+    return spent(server) - started
+
+
+async def main(folder: Path, rounds: int) -> None:
+    """Build what is missing, and measure."""
+    console = Console(width=100)
+    with serving(folder / "server") as url, psycopg.connect(url, autocommit=True) as asking:
+        store = load().open("events", f"{url}?timeout_seconds=300", folder=folder)
+        await store.start()
+        if await store.bounds(scan(1).workspace_id) is None:
+            await filled(store, url, folder)
+        server = parent(asking.info.backend_pid)
+        table = Table("question", "30 days", "365 days")
+        for short, long in zip(questions(30), questions(365), strict=True):
+            took: list[list[float]] = [[], []]
+            for _ in range(rounds):
+                for times, question, days in zip(took, (short, long), (30, 365), strict=True):
+                    times.append(await timed(server, question.ask(store, scan(days))))
+            table.add_row(short.name, *(f"{median(times):.0f} ms" for times in took))
+        console.print(table)
+        for name in ("events", "ids", "sessions", "owners", "kin", "candidates"):
+            size = f"SELECT pg_table_size('{name}'), pg_indexes_size('{name}')"
+            rows, indexes = asking.execute(size).fetchone() or (0, 0)
+            console.print(
+                f"{name}: {rows / SESSIONS / 5:.0f} bytes for an event, indexes {indexes / SESSIONS / 5:.0f}"
+            )
+        await store.aclose()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("bench"))
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(given.folder, given.rounds))
