@@ -15,11 +15,12 @@ from hosts.importing.bookmark import Bookmark
 from hosts.importing.entries import Entry
 from hosts.importing.offering import Importer
 from hosts.importing.shifting import shift_to
+from hosts.ingest.faults import reason_of
 from hosts.ownership import consumer_of
 from hosts.worker.consumer import drain, pipeline_of
 from service_core.access.model import Credential, CredentialKind
 from service_core.access.ports import Directory
-from service_core.intake.ports import IngestQueue
+from service_core.intake.ports import IngestQueue, QueueFailed
 from service_core.kernel.clock import system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import IngestSettings
@@ -72,7 +73,7 @@ async def bring_in(task: Task, progress: Callable[[int], None], storing: Callabl
         storing: told how many events wait to be stored.
 
     Raises:
-        StartupError: the deployment cannot be used.
+        StartupError: the deployment cannot be used, or the queue takes no more.
     """
     folder = task.config.absolute().parent
     settings = load_settings(task.config)
@@ -90,7 +91,13 @@ async def bring_in(task: Task, progress: Callable[[int], None], storing: Callabl
             bookmark.advance(len(lot))
             progress(sum(entry.size for entry in lot))
 
-        await importer.run(remaining, after_lot)
+        try:
+            await importer.run(remaining, after_lot)
+        except QueueFailed as failure:
+            raise StartupError(
+                f"The queue takes no more events: {reason_of(failure)}. What came before is kept; run the command again "
+                "once that is mended."
+            ) from failure
         await _see_stored(ports, settings.ingest, folder, storing)
         return Outcome(importer.outcomes, before, importer.retimed)
 

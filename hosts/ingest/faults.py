@@ -50,12 +50,13 @@ class QueueFaults:
             return
         _log.error(
             "the queue takes no events; they are refused",
-            extra={"events": self._events, "reason": _reason(failure)},
+            extra={"events": self._events, "reason": reason_of(failure)},
         )
         self._events, self._next = 0, now + _TOLD_EVERY
 
 
-def _reason(failure: QueueFailed) -> str:
+def reason_of(failure: QueueFailed) -> str:
+    """Why the queue did not take an event, for whoever runs the service."""
     if failure.__cause__ is None:
         return "too many wait already"
     first: BaseException = failure
