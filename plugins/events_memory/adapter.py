@@ -62,7 +62,8 @@ class MemoryEvents:
 
     async def sessions(self, keys: Sequence[SessionKey]) -> dict[SessionKey, SessionState]:
         """What is stored of these sessions."""
-        found = {key: [e for e in self._events if _session(e) == key] for key in keys}
+        people = [e for e in self._events if not e.is_bot]
+        found = {key: [e for e in people if _session(e) == key] for key in keys}
         return {key: _state(sorted(events, key=moment)) for key, events in found.items() if events}
 
     async def maintain(self) -> None:

@@ -1,8 +1,7 @@
 """What intake asks about sessions before it enriches the next events."""
 
-from collections import defaultdict
 from collections.abc import Sequence
-from operator import itemgetter
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,13 +15,12 @@ from service_core.plugin import SessionKey, SessionState
 
 def states(keys: Sequence[SessionKey], reader: Reader) -> dict[SessionKey, SessionState]:
     """The entry page, the values of the latest event and the latest campaign of each session."""
-    asked = set(keys)
-    stored: defaultdict[SessionKey, list[Any]] = defaultdict(list)
+    asked, found = set(keys), {}
     for workspace_id, visitor, session_id, *facts in reader.rows(_stored(keys)):
         key = workspace_id, visitor.removeprefix("v:"), session_id
         if key in asked:
-            stored[key].append(facts)
-    return {key: _state(parts) for key, parts in stored.items()}
+            found[key] = _state(*facts)
+    return found
 
 
 def _stored(keys: Sequence[SessionKey]) -> sa.Select[Any]:
@@ -31,26 +29,27 @@ def _stored(keys: Sequence[SessionKey]) -> sa.Select[Any]:
     workspaces = sa.literal(sorted({key[0] for key in keys}), sa.ARRAY(sa.Uuid))
     visitors = sa.literal(sorted({"v:" + key[1] for key in keys}), texts)
     sessions = sa.literal(sorted({key[2] for key in keys}), texts)
-    place = (c.first_at, c.first_seq, c.entry_landing_page)
+    facts = (c.first_at, c.entry_landing_page, c.touch, c.campaign)
     return (
-        sa.select(IDS.c.workspace_id, IDS.c.id, c.session_id, *place)
-        .add_columns(c.touch_at, c.touch, c.campaign_at, c.campaign)
+        sa.select(IDS.c.workspace_id, IDS.c.id, c.session_id, *facts)
         .join_from(IDS, SESSIONS, sa.and_(c.visitor_no == IDS.c.no, c.workspace_id == IDS.c.workspace_id))
         .where(fn.Listed(IDS.c.workspace_id, workspaces), fn.Listed(IDS.c.id, visitors))
-        .where(fn.Listed(c.session_id, sessions))
+        .where(fn.Listed(c.session_id, sessions), sa.not_(c.is_bot))
     )
 
 
-def _state(parts: list[Any]) -> SessionState:
-    """A session from its one or two parts: people's and bots'."""
-    first = min(parts, key=itemgetter(0, 1))
-    touch = max(parts, key=itemgetter(3))[4]
-    campaigns = [part for part in parts if part[5] is not None]
+def _state(
+    first_at: datetime,
+    landing_page: str | None,
+    touch: Sequence[str | None],
+    campaign: Sequence[str | None] | None,
+) -> SessionState:
+    source, medium, channel = touch
     return SessionState(
-        first_at=aware(first[0]),
-        landing_page=first[2],
-        attribution_source=touch[0],
-        attribution_medium=touch[1],
-        channel=touch[2],
-        last_campaign=tuple(max(campaigns, key=itemgetter(5))[6]) if campaigns else None,
+        first_at=aware(first_at),
+        landing_page=landing_page,
+        attribution_source=source,
+        attribution_medium=medium,
+        channel=channel,
+        last_campaign=None if campaign is None else tuple(campaign),
     )

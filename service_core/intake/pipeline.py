@@ -163,7 +163,8 @@ class Pipeline:
             busy=self._is_busy(step.fields),
             lent=lent.get(step.workspace.id, {}),
         )
-        self._sessions.put(key, next_state(event, known))
+        if not event.is_bot:
+            self._sessions.put(key, next_state(event, known))
         return event
 
     def _is_busy(self, fields: Fields) -> bool:

@@ -85,7 +85,8 @@ class SessionState:
     """What intake knows of a session before the next event: since when, its entry page, its latest touch values.
 
     ``last_campaign`` holds the `CAMPAIGN_COLUMNS` of the latest event that carried any, in that
-    order; None while there was none. A store may look further back than the session, at the visitor.
+    order; None while there was none. What bots did is left out. A store may look further back than
+    the session, at the visitor.
     """
 
     first_at: datetime

@@ -191,6 +191,14 @@ async def test_in_whatever_order_events_come_the_first_of_a_session_is_the_same_
     assert store.events["e9"].landing_page == "/in"
 
 
+async def test_what_a_bot_did_in_a_session_is_nothing_to_the_people_in_it():
+    page = {"url": "https://example.com/bot", "utm_source": "spam", "bot": True}
+    queue, store = Waiting(sent(1, **page), sent(2, url="https://example.com/in")), Stored()
+    await pipeline(queue, store).drain_once()
+    visit = store.events["e2"]
+    assert (visit.landing_page, visit.attribution_source, visit.channel) == ("/in", "(direct)", "direct")
+
+
 async def test_the_store_is_asked_once_for_each_session_it_may_know():
     key = (WORKSPACE_ID, "A1", "s1")
     known = SessionState(NOON, "https://example.com/first", "google", "cpc", "paid_search")

@@ -60,6 +60,9 @@ class Writing(Kit):
         story.happens("page_view", at="2026-03-02T10:00", visitor="A1", landing_page="/in", **came)
         shown = {"attribution_source": "google", "attribution_medium": "cpc", "channel": "paid_search"}
         story.happens("scroll", at="2026-03-02T10:01", visitor="A1", landing_page="/in", **shown)
+        bot = campaign("spam", "link", channel="referral")
+        for at in ("2026-03-02T09:00", "2026-03-02T11:00"):
+            story.happens("page_view", at=at, visitor="A1", is_bot=True, landing_page="/bot", **bot)
         await store.append(story.events)
         key = story.workspace_id, "A1", "s1"
         unknown = story.workspace_id, "A1", "s2"
