@@ -249,6 +249,17 @@ async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(who, 
     assert [visitor["visitor_id"] for visitor in answer["visitors"]] == ["now", "last"]
 
 
+async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counted(
+    who, questions, store, story
+):
+    for n in range(51):
+        story.happens("page_view", at=who.now - timedelta(seconds=n), visitor=f"N{n}")
+    await store.append(story.events[-51:])
+    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    assert answer["active_visitors"] == 51
+    assert [visitor["visitor_id"] for visitor in answer["visitors"]] == [f"N{n}" for n in range(50)]
+
+
 async def test_money_in_a_foreign_currency_is_unknown_not_partial(who, questions, store, story):
     story.happens("purchase", at=who.now - timedelta(minutes=1), visitor="R2", revenue=1000, currency="USD")
     story.happens("purchase", at=who.now - timedelta(minutes=2), visitor="R3", revenue=1000, currency="EUR")
