@@ -19,6 +19,13 @@ from plugins.events_sql.tables import END, EVENTS, IDS, KIN, OWNERS, PERSONS, Nu
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
 
+_HAD: Final = sa.table(
+    "had",
+    *(sa.column(name, kind) for name, kind in (("weak_id", sa.Text), ("timestamp", sa.DateTime))),
+    *(sa.column(name, sa.BigInteger) for name in ("seq", "person_no")),
+)
+"""Events of some visitors with a weak id of theirs and their person, kept as a table of the question."""
+
 
 def _lasting(workspace_id: UUID) -> Scan:
     """A scan of all time, in which nothing converts."""
@@ -35,9 +42,10 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
         return _name(workspace_id, known, reader)
     for column in ("visitor_id", "anonymous_id"):
         reader.keep(THEIRS.name, _who_had(workspace_id, column, any_id))
-        own = source(_of_theirs, column).under("own", workspace=workspace_id).c
-        had = sa.select(own.person_no).where(own[column] == any_id)
-        if found := reader.rows(had.order_by(own.timestamp.desc(), own.seq.desc()).limit(1)):
+        own = source(_of_theirs, column).under("own", workspace=workspace_id)
+        reader.keep(_HAD.name, sa.select(*own.c))  # or the engine seeks the weak id among all events
+        had = sa.select(_HAD.c.person_no).where(_HAD.c.weak_id == any_id)
+        if found := reader.rows(had.order_by(_HAD.c.timestamp.desc(), _HAD.c.seq.desc()).limit(1)):
             return _name(workspace_id, found[0][0], reader)
     linked = reader.rows(_linked_to(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
@@ -90,8 +98,8 @@ def _of_theirs(column: str) -> sa.Select[Any]:
     """Events of `THEIRS` with a column and their person."""
     joined, person = person_of(EVENTS, THEIRS.name)
     c = EVENTS.c
-    own = (c.workspace_id == WORKSPACE, on_visits_of(THEIRS.name, c.session_no))
-    columns = (c[column], c.timestamp, c.seq, person.label("person_no"))
+    own = (fn.Implied(c.workspace_id == WORKSPACE), on_visits_of(THEIRS.name, c.session_no))
+    columns = (c[column].label("weak_id"), c.timestamp, c.seq, person.label("person_no"))
     return sa.select(*columns).select_from(joined).where(*own)
 
 
