@@ -36,7 +36,7 @@ def funnel(plan: FunnelPlan, reader: Reader) -> FunnelTable:
 
 def _listed(plan: FunnelPlan) -> sa.Select[Any]:
     """The events of the units that started, unit by unit in order."""
-    table = steps(plan)
+    table = steps(len(plan.steps))
     started = sa.select(table.c.unit).where(table.c.starts)
     return sa.select(table).where(table.c.unit.in_(started)).order_by(table.c.unit, table.c.t, table.c.seq)
 

@@ -1,33 +1,42 @@
 """The walk of an ordered funnel as one statement, for engines without a join to the next row in time."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.periods import micros, micros_of
-from service_core.plugin import FunnelPlan
+from plugins.events_sql.rows import naive
+from plugins.events_sql.statements import Built, built
+from service_core.plugin import FunnelPlan, Scan, Span
 
 _INT: Final = sa.BigInteger
 
 
-def steps(plan: FunnelPlan) -> sa.TableClause:
+def steps(count: int) -> sa.TableClause:
     """The events that matter, as kept for the question: unit, microsecond, sequence, what each can be."""
-    truths = ("starts", "excluded", *(f"in{k}" for k in range(len(plan.steps))))
+    truths = ("starts", "excluded", *(f"in{k}" for k in range(count)))
     columns = (sa.column(name, _INT) for name in ("unit", "t", "seq"))
     return sa.table("steps", *columns, *(sa.column(name, sa.Boolean) for name in truths))
 
 
-def ordered(plan: FunnelPlan) -> sa.Select[Any]:
+def ordered(plan: FunnelPlan) -> Built:
     """How many units reached each step, how long it took them, and how many may still convert.
 
     Most units never do anything that could be a second step: these are only counted. Of the attempts of the
     others the deepest counts, the earliest of equals.
     """
-    last = len(plan.steps) - 1
-    units = _units(plan)
-    best = _best(plan, units)
+    window = replace(plan.scan, span=Span(plan.now, plan.now + plan.window))
+    return built(_ordered, window, len(plan.steps), bool(plan.exclude))
+
+
+def _ordered(window: Scan, count: int, excluding: bool) -> sa.Select[Any]:
+    """The walk of as many steps; the scan is as long as the window, from now on."""
+    now, end = (fn.Micros(sa.literal(naive(at))) for at in (window.span.start, window.span.end))
+    last = count - 1
+    units = _units(count)
+    best = _best(units, count, end - now, excluding)
     u, b = units.c, best.c
     facts: list[Any] = [sa.func.count()]
     for k in range(1, last + 1):
@@ -37,45 +46,44 @@ def ordered(plan: FunnelPlan) -> sa.Select[Any]:
             fn.Median(waited, reached),
             sa.cast(sa.func.sum(waited).filter(reached), sa.Double),
         ]
-    in_time = u.latest + sa.literal(micros_of(plan.window)) >= sa.literal(micros(plan.now))
+    in_time = u.latest + (end - now) >= now
     converts = sa.func.coalesce(b.depth > last, sa.literal(not last))
     facts.append(sa.func.count().filter(sa.and_(sa.not_(converts), in_time)))
     every = sa.select(*facts).select_from(units.outerjoin(best, b.unit == u.unit))
     return every.where(u.latest.is_not(None), sa.or_(sa.not_(u.goes_on), b.unit.is_not(None)))
 
 
-def _units(plan: FunnelPlan) -> sa.CTE:
+def _units(count: int) -> sa.CTE:
     """Every unit with its latest start, if any, and whether it did what could be a second step."""
-    c = steps(plan).c
-    second = c.in1 if len(plan.steps) > 1 else sa.false()
+    c = steps(count).c
+    second = c.in1 if count > 1 else sa.false()
     latest = sa.func.max(sa.case((c.starts, c.t))).label("latest")
     return sa.select(c.unit, latest, sa.func.bool_or(second).label("goes_on")).group_by(c.unit).cte("units")
 
 
-def _best(plan: FunnelPlan, units: sa.CTE) -> sa.Subquery:
+def _best(units: sa.CTE, count: int, window: Expression, excluding: bool) -> sa.Subquery:
     """The best attempt of every unit that went on: how deep it got, and when it reached each step."""
-    walked = _followed(plan, units).c
-    last = len(plan.steps) - 1
-    window = sa.literal(micros_of(plan.window))
+    walked = _followed(units, count, excluding).c
+    last = count - 1
     depth: Expression = sa.literal_column("1", _INT)
     for k in range(1, last + 1):
         depth += sa.case((walked[f"t{k}"] <= walked.t + window, 1), else_=0)
     times = (walked[f"t{k}"] for k in range(1, last + 1))
     found = sa.select(walked.unit, walked.t.label("t0"), walked.seq, *times, depth.label("depth"))
-    if plan.exclude:
+    if excluding:
         found = found.add_columns(walked.place, walked.spoil, *(walked[f"p{k}"] for k in range(1, last + 1)))
     attempts = found.where(walked.starts).subquery("attempts")
     c = attempts.c
     place = sa.func.row_number().over(partition_by=c.unit, order_by=(c.depth.desc(), c.t0, c.seq))
     numbered = sa.select(*c, place.label("nth"))
-    if plan.exclude:
+    if excluding:
         end = sa.case(*((c.depth == k + 1, c[f"p{k}"]) for k in range(1, last + 1)), else_=c.place)
         numbered = numbered.where(sa.not_(sa.func.coalesce(c.spoil > end, sa.false())))
     best = numbered.subquery("numbered")
     return sa.select(best).where(best.c.nth == 1).subquery("best")
 
 
-def _followed(plan: FunnelPlan, units: sa.CTE) -> sa.Subquery:
+def _followed(units: sa.CTE, count: int, excluding: bool) -> sa.Subquery:
     """Every event of the units that went on with the instants of the next steps from there.
 
     Level by level from the last step: who looks for step ``k`` finds it in the next event that can be it, and
@@ -84,14 +92,14 @@ def _followed(plan: FunnelPlan, units: sa.CTE) -> sa.Subquery:
     are gone through in this order, so that what comes after only grows: from the first on, PostgreSQL goes
     through it again for each event, which takes minutes for a unit with tens of thousands of them.
     """
-    table = steps(plan)
+    table = steps(count)
     goes_on = sa.and_(units.c.unit == table.c.unit, units.c.goes_on, units.c.latest.is_not(None))
     found = sa.select(*table.c)
-    if plan.exclude:
+    if excluding:
         found = found.add_columns(sa.func.row_number().over(**_backwards(table.c)).label("place"))
     level = found.select_from(table.join(units, goes_on)).subquery("events_of_units")
-    for k in reversed(range(1, len(plan.steps))):
-        level = sa.select(*_next(level, k, len(plan.steps), bool(plan.exclude))).subquery(f"from{k}")
+    for k in reversed(range(1, count)):
+        level = sa.select(*_next(level, k, count, excluding)).subquery(f"from{k}")
     return level
 
 
