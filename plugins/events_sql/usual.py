@@ -15,12 +15,14 @@ from plugins.events_sql.journey import journey
 from plugins.events_sql.log import properties
 from plugins.events_sql.people import gather, shown
 from plugins.events_sql.statements import Built, Statement, Statements
+from plugins.events_sql.walks import ordered
 from service_core.plugin import (
     Aggregate,
     Buckets,
     CohortPlan,
     ConversionSet,
     Credit,
+    FunnelPlan,
     JourneyPlan,
     PeoplePage,
     Predicate,
@@ -51,6 +53,7 @@ _MEASURES: Final = (
     (count(Relation.CREDITS, Predicate("first_order", value=True)),),
 )
 _CREDITS: Final = tuple(total(name, Relation.CREDITS) for name in ("credit", "amount"))
+_FUNNELS: Final = tuple((frozenset({"page_view"}),) * length for length in (2, 3, 4))
 _KEYS: Final = 100
 _BY: Final = {"events": "entry.channel", "sessions": "entry.channel", "conversions": "entry.channel"}
 
@@ -80,6 +83,8 @@ def prepare(statements: Statements) -> None:
     for rule in _RULES:
         rehearsal.rows(statement(Aggregate(_SCAN, _CREDITS, credit=rule)))
     rehearsal.rows(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
+    for steps in _FUNNELS:
+        rehearsal.rows(ordered(FunnelPlan(_SCAN, steps, timedelta(days=7), _SPAN.end)))
     properties(_SCAN, _KEYS, rehearsal)
     page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
     gather(page, rehearsal)
