@@ -10,6 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from service_core.insight.columns import misnamed, unknown_in
 from service_core.insight.measures import NOT_SET, Measure, Relation, Scalar
 from service_core.kernel.errors import StartupError
 from service_core.kernel.unique import unique
@@ -104,7 +105,8 @@ class Catalog:
         """Check and freeze.
 
         Raises:
-            StartupError: two of one id, or a metric that names an unknown dimension.
+            StartupError: two of one id, a metric that names an unknown dimension, or a column that
+                rows of its relation do not have.
         """
         by_id = unique(metrics, lambda m: m.id, lambda m: f"the metric {m.id!r}")
         dims = unique(dimensions, lambda d: d.id, lambda d: f"the dimension {d.id!r}")
@@ -112,4 +114,14 @@ class Catalog:
             unknown = [d for d in metric.dimensions if d not in dims]
             if unknown:
                 raise StartupError(f"Metric {metric.id!r} names unknown dimensions: {', '.join(unknown)}.")
+            _refuse(f"Metric {metric.id!r}", misnamed(metric.measure))
+        for dimension in dims.values():
+            for relation, column in dimension.columns.items():
+                _refuse(f"Dimension {dimension.id!r}", unknown_in(relation, column))
         return cls(by_id, dims)
+
+
+def _refuse(what: str, faults: Iterable[str]) -> None:
+    """Raise the first fault there is: at the start, where whoever wrote it sees it."""
+    for fault in faults:
+        raise StartupError(f"{what} cannot be asked for: {fault}")

@@ -1,0 +1,60 @@
+"""Which columns the rows of a relation have: what a metric or a dimension may name (`measures.Relation`)."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from service_core.insight.measures import DailyMean, Measure, Relation
+from service_core.intake.model import CAMPAIGN_COLUMNS
+from service_core.intake.model import COLUMNS as EVENT_COLUMNS
+
+_EVENT: Final = frozenset(column.name for column in EVENT_COLUMNS)
+_ENTRY: Final = frozenset(f"entry.{name}" for name in _EVENT)
+_EVENTS: Final = _EVENT | _ENTRY | {"session", "person", "identified", "visitor_is_new"}
+_TOUCH: Final = frozenset(
+    f"touch.{name}"
+    for name in (
+        *("attribution_source", "attribution_medium", "channel"),
+        *CAMPAIGN_COLUMNS,
+        *("referrer", "referrer_host", "landing_page", "country"),
+    )
+)
+_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
+    Relation.EVENTS: _EVENTS,
+    Relation.CONVERSIONS: _EVENTS,
+    Relation.SESSIONS: _ENTRY | {
+        "visitor_id", "visitor_is_new", "pageviews", "events", "duration", "bounced", "engaged",
+        "has_cart", "has_purchase",
+    },
+    Relation.MONEY: frozenset({
+        "kind", "amount", "currency", "provider", "order_id", "person", "first_order", "person_is_new",
+    }),
+    Relation.CREDITS: _TOUCH | {
+        "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
+        "event_name", "currency", "person_is_new",
+    },
+}  # fmt: skip
+"""Relation of the event store -> its columns; the others come from sources that know their own."""
+
+_DATA: Final = "data:"
+_WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
+
+
+def misnamed(metric: Measure) -> Iterator[str]:
+    """Sentences about columns a measure names and its rows do not have."""
+    for leaf in [metric.leaf] if isinstance(metric, DailyMean) else metric.leaves():
+        for column in (leaf.column, *(condition.column for condition in leaf.where)):
+            if column is not None:
+                yield from unknown_in(leaf.of, column)
+
+
+def unknown_in(relation: Relation, column: str) -> Iterator[str]:
+    """Sentences about names in ``column``, alone or as ``a|b``, that rows of a relation do not have."""
+    known = _COLUMNS.get(relation)
+    if known is None or (column.startswith(_DATA) and relation in _WITH_DATA):
+        return
+    for name in column.split("|"):
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            yield f"{relation} have no column {name!r}{meant}"
