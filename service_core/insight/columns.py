@@ -19,7 +19,7 @@ _TOUCH: Final = frozenset(
         *("referrer", "referrer_host", "landing_page", "country"),
     )
 )
-_COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
+COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
     Relation.EVENTS: _EVENTS,
     Relation.CONVERSIONS: _EVENTS,
     Relation.SESSIONS: _ENTRY | {
@@ -50,7 +50,7 @@ def misnamed(metric: Measure) -> Iterator[str]:
 
 def unknown_in(relation: Relation, column: str) -> Iterator[str]:
     """Sentences about names in ``column``, alone or as ``a|b``, that rows of a relation do not have."""
-    known = _COLUMNS.get(relation)
+    known = COLUMNS.get(relation)
     if known is None or (column.startswith(_DATA) and relation in _WITH_DATA):
         return
     for name in column.split("|"):

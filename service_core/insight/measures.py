@@ -2,7 +2,7 @@
 
 Leaves count over one relation; composites combine leaves and are computed from their sums, never
 from averages (semantics 17). The relations, and what their columns mean, are documented at
-`Relation`: that text is the contract between the catalog and the stores.
+`Relation`: that text is the contract between the catalog and the stores; `columns.COLUMNS` names them.
 """
 
 from collections.abc import Iterator

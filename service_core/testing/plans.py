@@ -8,6 +8,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from service_core.insight.cohorts.ports import CohortPlan
+from service_core.insight.columns import COLUMNS
 from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan
@@ -144,6 +145,13 @@ def aggregate(random: Random, world: World) -> Aggregate:
         offset=random.choice((0, 0, 0, 2)),
         credit=_credit(random) if Relation.CREDITS in of else None,
     )
+
+
+def every_column(random: Random, world: World, relation: Relation) -> Aggregate:
+    """In how many rows of a relation each of its columns is set."""
+    measures = tuple(count(relation, Predicate(column, Op.IS_SET)) for column in sorted(COLUMNS[relation]))
+    credit = _credit(random) if relation is Relation.CREDITS else None
+    return Aggregate(scan(random, world), measures, credit=credit)
 
 
 def people(random: Random, world: World) -> PeoplePage:

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 
 from service_core.insight.cohorts.ports import CohortTable
+from service_core.insight.columns import COLUMNS
 from service_core.insight.funnels.ports import FunnelStep, FunnelTable
 from service_core.insight.ports import Grid, Path
 from service_core.testing import plans
@@ -93,6 +94,16 @@ class Agreement(Kit):
         await told(world, random, store, oracle)
         for _ in range(3 * QUESTIONS):
             await agree(store, oracle, "aggregate", plans.aggregate(random, world))
+
+    @given(drawn=worlds())
+    @on_worlds
+    async def test_every_column_a_metric_may_name_agrees(
+        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+    ) -> None:
+        world, random = drawn
+        await told(world, random, store, oracle)
+        for relation in COLUMNS:
+            await agree(store, oracle, "aggregate", plans.every_column(random, world, relation))
 
     @given(drawn=worlds())
     @on_worlds
