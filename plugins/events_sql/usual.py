@@ -54,7 +54,7 @@ _MEASURES: Final = (
 )
 _CREDITS: Final = tuple(total(name, Relation.CREDITS) for name in ("credit", "amount"))
 _VIEWS: Final = frozenset({"page_view"})
-_FUNNELS: Final = tuple((length, excluded) for length in (2, 3, 4, 5) for excluded in (None, _VIEWS))
+_FUNNELS: Final = tuple((steps, excluded) for steps in (2, 3, 4, 5) for excluded in (None, _VIEWS))
 _KEYS: Final = 100
 _BY: Final = {"events": "entry.channel", "sessions": "entry.channel", "conversions": "entry.channel"}
 
@@ -84,8 +84,8 @@ def prepare(statements: Statements) -> None:
     for rule in _RULES:
         rehearsal.rows(statement(Aggregate(_SCAN, _CREDITS, credit=rule)))
     rehearsal.rows(statement(Aggregate(_SCAN, _MEASURES[1], (_BY,))))
-    for length, excluded in _FUNNELS:
-        funnel = FunnelPlan(_SCAN, (_VIEWS,) * length, timedelta(days=7), _SPAN.end, exclude=excluded)
+    for steps, excluded in _FUNNELS:
+        funnel = FunnelPlan(_SCAN, (_VIEWS,) * steps, timedelta(days=7), _SPAN.end, exclude=excluded)
         rehearsal.rows(ordered(funnel))
     properties(_SCAN, _KEYS, rehearsal)
     page = PeoplePage(_SCAN, limit=50, offset=0, sort="last_seen")
