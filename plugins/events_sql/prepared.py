@@ -8,7 +8,7 @@ is not given there is one of the source around it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import starmap
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -138,11 +138,13 @@ class Source:
     """A source of one shape.
 
     Args:
-        found: its statement.
+        build: makes its statement.
     """
 
-    def __init__(self, found: Found) -> None:
-        self._found = found
+    def __init__(self, build: Callable[[], Found]) -> None:
+        found = build()
+        self._build = build
+        self._found: Found | None = found
         self._kinds = {str(c.key): c.type for c in found.selected_columns}
         self.parameters = frozenset(_parameters(found))
         self._texts: dict[type[Dialect], _Text] = {}
@@ -178,7 +180,10 @@ class Source:
         """What it is in a dialect."""
         known = self._texts.get(type(dialect))
         if known is None:
-            compiler = _marking(dialect.statement_compiler)(dialect, self._found)
+            # Of all that is kept, statements would be the most, and nearly every process has one dialect.
+            found, self._found = self._found, None
+            found = self._build() if found is None else found
+            compiler = _marking(dialect.statement_compiler)(dialect, found)
             known = self._texts[type(dialect)] = _Text(str(compiler).split(_MARK), compiler.constants)
         return known
 
@@ -191,7 +196,7 @@ def source(build: Callable[..., Found], *shape: Any) -> Source:
         build: a pure function of a module.
         shape: plain values.
     """
-    return Source(build(*shape))
+    return Source(partial(build, *shape))
 
 
 def _reading(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSelect:
