@@ -22,7 +22,6 @@ from plugins.events_sql.prepared import source
 from plugins.events_sql.reach import by_told, read_by
 from plugins.events_sql.relations import MoneyRows, all_time, between, conversions
 from plugins.events_sql.rows import aware, event
-from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import among_few
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import COLUMNS, touches
@@ -68,7 +67,7 @@ def journey(plan: JourneyPlan, reader: Reader) -> Journey:
     """Who a person is, and the newest sessions and conversions of theirs in a span."""
     scan, ever = plan.scan, replace(plan.scan, span=Span(all_time().start, plan.scan.span.end))
     source, where = own_events(scan, plan.person, TOLD | OF_PROFILE | {"page_path"}, reader)
-    reader.keep(SHOWN.name, built(_alone))
+    reader.keep(SHOWN.name, _alone(plan.person))
     keep_near(scan.workspace_id, reader)
     reader.keep(OWN.name, _own_touches(scan))
     keep_deeds(ever, frozenset(), reader)
@@ -85,9 +84,10 @@ def journey(plan: JourneyPlan, reader: Reader) -> Journey:
     )
 
 
-def _alone() -> sa.Select[Any]:
+def _alone(person: str) -> sa.Select[Any]:
     """The person as a page of one."""
-    return sa.select(ASKED.c.no.label("person_no"), sa.literal_column("1", _INT).label("place"))
+    place, name = sa.literal_column("1", _INT).label("place"), sa.literal(person).label("id")
+    return sa.select(ASKED.c.no.label("person_no"), place, name)
 
 
 def _first_touch(_: Scan) -> sa.Select[Any]:

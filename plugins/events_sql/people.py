@@ -40,8 +40,10 @@ from service_core.plugin import (
 CROWD: Final = sa.table("crowd", sa.column("person_no", sa.BigInteger), sa.column("sort"))
 """Everyone who is asked for, kept as a table of the question."""
 
-SHOWN: Final = sa.table("shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")))
-"""The page, likewise."""
+SHOWN: Final = sa.table(
+    "shown", *(sa.column(name, sa.BigInteger) for name in ("person_no", "place")), sa.column("id", sa.Text)
+)
+"""The page with the names of its persons, likewise."""
 
 
 def people(plan: PeoplePage, reader: Reader) -> tuple[list[Person], int]:
@@ -202,7 +204,7 @@ def _page(limit: int, offset: int) -> sa.Select[Any]:
     least = sa.select(sa.func.min(first.c.sort)).scalar_subquery()
     order = (CROWD.c.sort.desc(), IDS.c.id.asc())
     place = sa.func.row_number().over(order_by=order).label("place")
-    named = sa.select(CROWD.c.person_no, place).join(IDS, IDS.c.no == CROWD.c.person_no)
+    named = sa.select(CROWD.c.person_no, place, IDS.c.id).join(IDS, IDS.c.no == CROWD.c.person_no)
     numbered = named.where(CROWD.c.sort >= least).subquery()
     return sa.select(numbered).where(numbered.c.place > offset, numbered.c.place <= offset + limit)
 
@@ -239,10 +241,9 @@ def _facts(scan: Scan) -> sa.Select[Any]:
     did = sa.select(number, *facts, last_seq).select_from(source).where(*where)
     seen = did.group_by(number).subquery("seen")
     same = sa.and_(c.timestamp == seen.c.last_seen, c.seq == seen.c.last_seq)
-    joined = SHOWN.join(IDS, IDS.c.no == SHOWN.c.person_no)
-    joined = joined.join(seen, seen.c.person_no == SHOWN.c.person_no).join(THEIR_EVENTS, same)
+    joined = SHOWN.join(seen, seen.c.person_no == SHOWN.c.person_no).join(THEIR_EVENTS, same)
     told = (*(seen.c[fact.name] for fact in facts), c.visitor_id, *(c[name] for name in _LATEST))
-    return sa.select(SHOWN.c.person_no, IDS.c.id, *told).select_from(joined).order_by(SHOWN.c.place)
+    return sa.select(SHOWN.c.person_no, SHOWN.c.id, *told).select_from(joined).order_by(SHOWN.c.place)
 
 
 def _ids(scan: Scan) -> sa.Select[Any]:
