@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 STORAGE: Final = "v2.0.0"
+_SOUGHT: Final = 500
+"""Values of a table of a question up to which an index is looked into: a page of persons has a few hundred visits."""
+
 _BATCH: Final = (
     "CREATE OR REPLACE TEMP VIEW batch AS"
     " SELECT * REPLACE (CAST(workspace_id AS UUID) AS workspace_id) FROM arriving"
@@ -140,6 +143,7 @@ class DuckDb:
             "memory_limit": settings.memory_limit,
             "checkpoint_threshold": settings.checkpoint_threshold,
             "storage_compatibility_version": STORAGE,
+            "dynamic_or_filter_threshold": _SOUGHT,
         }
         if settings.threads:
             self._options["threads"] = settings.threads
