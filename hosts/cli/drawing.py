@@ -78,14 +78,7 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
     room = width - max(map(len, counts), default=0) - _SHARE - _GAPS
     longest = min(_NAME, max((len(name) for name, _, _ in rows), default=_BAR), max(1, room - _SHORT_BAR))
     bar = min(_BAR, max(_SHORT_BAR, room - longest))
-    table = Table(
-        title=Text(title, "bold"),
-        title_justify="left",
-        min_width=len(title),
-        box=None,
-        padding=(0, 1),
-        show_header=False,
-    )
+    table = _plain(title)
     table.add_column(overflow="ellipsis", max_width=longest, no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(style="cyan", no_wrap=True)
@@ -100,7 +93,17 @@ def ranking(title: str, rows: Sequence[tuple[str, float, float]], width: int) ->
 
 def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     """Names and values side by side."""
-    table = Table(
+    table = _plain(title)
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    for name, value in pairs:
+        table.add_row(Text(name), value)
+    return table
+
+
+def _plain(title: str) -> Table:
+    """A table without lines, its title on one line."""
+    return Table(
         title=Text(title, "bold"),
         title_justify="left",
         min_width=len(title),
@@ -108,11 +111,6 @@ def facts(title: str, pairs: Sequence[tuple[str, str]]) -> Table:
         padding=(0, 1),
         show_header=False,
     )
-    table.add_column(style="dim")
-    table.add_column(justify="right")
-    for name, value in pairs:
-        table.add_row(Text(name), value)
-    return table
 
 
 def number(value: float) -> str:
