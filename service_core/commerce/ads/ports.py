@@ -1,0 +1,105 @@
+"""Where spend comes from, and where it is kept."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Protocol
+from uuid import UUID
+
+from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
+
+
+class PlatformDown(Exception):
+    """The platform cannot be read now; the same request may work later. Its text is for people."""
+
+
+class PlatformRefused(Exception):
+    """The platform refuses the credentials: somebody has to connect it again. Its text is for people."""
+
+
+class AdPlatform(Protocol):
+    """An ad platform, built once per deployment; whose account it is arrives with each call.
+
+    Attributes:
+        id: of the provider, such as ``meta``.
+    """
+
+    @property
+    def id(self) -> str:
+        """Id of the provider, such as ``meta``; that of its connection."""
+
+    async def accounts(self, secrets: Mapping[str, str]) -> Sequence[AdAccount]:
+        """The ad accounts the credentials open.
+
+        Raises:
+            PlatformDown: it cannot be read now.
+            PlatformRefused: the credentials are not good.
+        """
+
+    async def spend(
+        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+    ) -> Sequence[SpendRow]:
+        """Every row of a level with delivery from ``first`` to ``last``, both inclusive, in the account's days.
+
+        Raises:
+            PlatformDown: it cannot be read now.
+            PlatformRefused: the credentials are not good.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SpendPlan:
+    """Which rows are summed, and by what.
+
+    Attributes:
+        by: columns that make a group: ``platform``, ``account_id``, ``campaign_id``, ``campaign_name``,
+            ``group_id``, ``group_name``, ``ad_id``, ``ad_name``, ``day``. ``currency`` always does.
+    """
+
+    workspace_id: UUID
+    first: date
+    last: date
+    level: Level
+    by: tuple[str, ...] = ()
+    platforms: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpendSum:
+    """The sum of the rows of a group; a column is None when any of its rows has none.
+
+    Attributes:
+        keys: values of the columns asked for, in their order.
+        rows: how many there are.
+    """
+
+    keys: tuple[str | date | None, ...]
+    currency: str
+    rows: int
+    spend: int | None
+    impressions: int | None
+    clicks: int | None
+    reach: int | None
+    conversions: float | None
+    conversion_value: int | None
+
+
+class SpendStore(Protocol):
+    """The spend of every workspace, in versions."""
+
+    async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
+        """Keep rows; one that says what its latest version says changes nothing."""
+
+    async def spend(self, plan: SpendPlan) -> list[SpendSum]:
+        """Sums of the latest versions, by the columns asked for.
+
+        Raises:
+            StoreUnavailable: they cannot be read; that is not the same as none.
+        """
+
+    async def entities(self, workspace_id: UUID, level: Level) -> Sequence[tuple[str, str, Entity]]:
+        """Platform, account and entity of everything there ever was spend of, each as it was named last.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """

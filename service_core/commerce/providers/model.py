@@ -1,0 +1,44 @@
+"""A message of a revenue provider, and what it says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from service_core.commerce.subscriptions.model import SubscriptionDeed, SubscriptionState
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A webhook as it came: header names in lower case, the body byte for byte."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What a message says: an event, and what it tells of subscriptions.
+
+    Attributes:
+        message_id: the provider's id of the message; the event's is ``<provider>_<message_id>``.
+        event_name: by the map of the provider (semantics 11.1); None for identity only, and for a
+            kind of message nobody knows.
+        at: when it happened.
+        identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
+            and ``email`` (semantics 11.3).
+        properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
+            ``order_id``, and what else is worth keeping.
+        external_ids: ids of other systems, by namespace, such as the customer of the provider.
+    """
+
+    message_id: str
+    event_name: str | None
+    at: datetime
+    identity: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    external_ids: Mapping[str, str] = field(default_factory=dict)
+    states: tuple[SubscriptionState, ...] = ()
+    deeds: tuple[SubscriptionDeed, ...] = ()
+    test: bool = False

@@ -1,0 +1,94 @@
+"""A subscription as its provider told it, state after state."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class SubscriptionStatus(StrEnum):
+    """How a subscription stands (contract 4.6)."""
+
+    TRIALING = "trialing"
+    ACTIVE = "active"
+    PAST_DUE = "past_due"
+    PAUSED = "paused"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    UNPAID = "unpaid"
+    INCOMPLETE = "incomplete"
+
+
+class Interval(StrEnum):
+    """What one price pays for."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionState:
+    """What one message of a provider said of one subscription: valid from ``at`` until the next one's.
+
+    Its natural key is provider, account, subscription and ``message_id``. States come in any order
+    and any number of times.
+
+    Attributes:
+        at: since when it holds.
+        message_id: the provider's id of the message; ties of ``at`` are in its order.
+        amount: price of one unit for ``interval_count`` intervals, in minor units; discounts for ever
+            are taken off, others, taxes and metered amounts are not in it.
+        identity: ids the person is known by, as in the properties of an event: ``visitor_id``,
+            ``user_id``, ``email`` ...
+        canceled_at: when somebody ended it; it lives until ``ended_at``, the end of the last paid period.
+    """
+
+    provider: str
+    account_id: str
+    subscription_id: str
+    message_id: str
+    at: datetime
+    status: SubscriptionStatus
+    amount: int
+    currency: str
+    interval: Interval
+    started_at: datetime
+    interval_count: int = 1
+    quantity: int = 1
+    plan: str | None = None
+    product_id: str | None = None
+    trial_ends_at: datetime | None = None
+    current_period_end: datetime | None = None
+    cancel_at_period_end: bool = False
+    canceled_at: datetime | None = None
+    ended_at: datetime | None = None
+    identity: tuple[tuple[str, str], ...] = ()
+    test: bool = False
+
+
+class DeedKind(StrEnum):
+    """What happened to a subscription that is no state of it."""
+
+    CHARGE = "charge"
+    FAILED_PAYMENT = "failed_payment"
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionDeed:
+    """A charge of a subscription, or a charge that failed, once per message.
+
+    Attributes:
+        amount: in minor units, without tax.
+    """
+
+    provider: str
+    account_id: str
+    subscription_id: str
+    message_id: str
+    at: datetime
+    kind: DeedKind
+    amount: int
+    currency: str
+    test: bool = False
