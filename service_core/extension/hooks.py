@@ -6,6 +6,7 @@ from typing import Final
 import pluggy
 
 from service_core.changes.resource import Writable
+from service_core.commerce.providers.ports import RevenueProvider
 from service_core.extension.adapters import Adapter
 from service_core.insight.attribution.ports import AttributionModel
 from service_core.insight.catalog import Dimension, Metric
@@ -45,3 +46,7 @@ class Hooks:
     @hookspec
     def attribution_models(self) -> Iterable[AttributionModel]:  # type: ignore[empty-body]
         """Attribution models this plugin brings; their ids are valid wherever a model is named."""
+
+    @hookspec
+    def revenue_providers(self) -> Iterable[RevenueProvider]:  # type: ignore[empty-body]
+        """Revenue providers this plugin brings; each takes webhooks under its id."""

@@ -3,9 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from service_core.commerce.subscriptions.model import SubscriptionDeed, SubscriptionState
+
+AMOUNTS: Final = ("discount", "tax", "shipping", "fee")
+"""Properties of a charge that are parts of its money, in its currency, never below zero (semantics 10.2).
+
+``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +30,14 @@ class Mapped:
     Attributes:
         message_id: the provider's id of the message; the event's is ``<provider>_<message_id>``.
         event_name: by the map of the provider (semantics 11.1); None for identity only, and for a
-            kind of message nobody knows.
+            kind of message nobody knows, which says nothing else either.
         at: when it happened.
         identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
             and ``email`` (semantics 11.3).
         properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
-            ``order_id``, and what else is worth keeping.
-        external_ids: ids of other systems, by namespace, such as the customer of the provider.
+            ``order_id``, and what else is worth keeping; `AMOUNTS` that are known, as decimal texts, too.
+        external_ids: ids of other systems, by namespace, such as the customer of the provider under
+            the provider's id. Persons that carry the same one are one (semantics 5.6).
     """
 
     message_id: str
@@ -42,3 +49,9 @@ class Mapped:
     states: tuple[SubscriptionState, ...] = ()
     deeds: tuple[SubscriptionDeed, ...] = ()
     test: bool = False
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is of a kind that nobody knows."""
+        told = self.identity or self.external_ids or self.states or self.deeds
+        return self.event_name is None and not told

@@ -1,28 +1,52 @@
 """What a revenue provider is to the house, and where its secrets are."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from service_core.commerce.providers.model import Delivery, Mapped
+from service_core.insight.ports import StoreUnavailable
 
 
+@runtime_checkable
 class RevenueProvider(Protocol):
-    """A revenue provider, built once per deployment; whose account it is arrives with each call."""
+    """A revenue provider, built once per deployment; whose account it is arrives with each call. It does no I/O."""
 
     @property
     def id(self) -> str:
         """Id of the provider, such as ``stripe``: of its connection, its webhook and its events."""
 
     def is_genuine(self, delivery: Delivery, secrets: Mapping[str, str]) -> bool:
-        """Whether the provider signed these bytes within the last 300 seconds; compared in constant time."""
+        """Whether the provider signed these bytes, compared in constant time; False without its secret.
 
-    def mapped(self, message: Mapping[str, Any], account_id: str) -> Mapped:
-        """What a message says, by the raw body read as JSON.
+        Where it signs the time, too, that has to be within 300 seconds of ``received_at``.
+        """
+
+    def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:
+        """What a genuine message says.
+
+        The same message, delivered again, says the same: ids and times come from what is signed.
+
+        Args:
+            message: the body, read as JSON.
+            delivery: for what stands in headers alone, such as the kind of message.
+            account_id: whose it is, for the natural keys of subscriptions.
 
         Raises:
             ValueError: it is not what the provider documents; the text says what is missing.
         """
+
+
+class VaultShut(StoreUnavailable):
+    """What is sealed cannot be opened, or nothing can be sealed: a key is missing, or it is another's.
+
+    Args:
+        reason: what is wrong and what to do, for whoever runs the deployment; no answer tells it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 class ConnectionSecrets(Protocol):
@@ -33,7 +57,48 @@ class ConnectionSecrets(Protocol):
 
         Raises:
             StoreUnavailable: they cannot be read.
+            VaultShut: as the above, since no key of this deployment opens them.
         """
 
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
-        """Replace those of a connection; without any, forget them."""
+        """Replace those of a connection; without any, forget them. They go when the connection is removed.
+
+        Raises:
+            VaultShut: this deployment has no key to seal them with; nothing is kept.
+        """
+
+
+class Vault(Protocol):
+    """Seals what only this deployment may read, with a key of its own."""
+
+    def seal(self, plain: bytes, bound_to: bytes) -> bytes:
+        """What nobody reads or changes without the key.
+
+        Args:
+            plain: what to seal.
+            bound_to: whose it is; it is opened with the same words alone.
+
+        Raises:
+            VaultShut: there is no key.
+        """
+
+    def unseal(self, sealed: bytes, bound_to: bytes) -> bytes:
+        """What was sealed, by any key the deployment has.
+
+        Raises:
+            VaultShut: none of them opens it.
+        """
+
+
+class SealedSecrets(Protocol):
+    """Where sealed credentials are kept, one text of bytes per connection."""
+
+    async def sealed(self, workspace_id: UUID, provider: str) -> bytes | None:
+        """What is kept of a connection.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+
+    async def save_sealed(self, workspace_id: UUID, provider: str, sealed: bytes | None) -> None:
+        """Replace it; None forgets it."""
