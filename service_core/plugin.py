@@ -98,6 +98,13 @@ from service_core.changes.resource import State as State
 from service_core.changes.resource import Writable as Writable
 from service_core.changes.write import Plan as Plan
 from service_core.changes.write import Writes as Writes
+from service_core.commerce.ads.model import AdAccount as AdAccount
+from service_core.commerce.ads.model import Entity as Entity
+from service_core.commerce.ads.model import Level as Level
+from service_core.commerce.ads.model import SpendRow as SpendRow
+from service_core.commerce.ads.ports import SpendPlan as SpendPlan
+from service_core.commerce.ads.ports import SpendStore as SpendStore
+from service_core.commerce.ads.ports import SpendSum as SpendSum
 from service_core.commerce.providers.model import AMOUNTS as AMOUNTS
 from service_core.commerce.providers.model import Delivery as Delivery
 from service_core.commerce.providers.model import Mapped as Mapped

@@ -18,6 +18,7 @@ from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
+from service_core.commerce.ads.ports import SpendStore
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
@@ -71,6 +72,7 @@ class WorkspaceDatabase(
     Clicks,
     TagClicks,
     LinkTags,
+    SpendStore,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""

@@ -25,6 +25,7 @@ from plugins.workspace_sql.rows import credential_of, credential_row, workspace_
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
 from plugins.workspace_sql.shares import SqlShares
 from plugins.workspace_sql.signups import SqlSignups
+from plugins.workspace_sql.spend import SqlSpend
 from plugins.workspace_sql.sqlite import SqliteDatabase
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
 from plugins.workspace_sql.visit_claims import SqlVisitClaims
@@ -63,6 +64,7 @@ class SqlDirectory(
     SqlClicks,
     SqlConnections,
     SqlUsageNotices,
+    SqlSpend,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups and connections."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -51,6 +51,8 @@ class AdPlatform(Protocol):
 class SpendPlan:
     """Which rows are summed, and by what.
 
+    Ids and names are those of the entity as it was named last.
+
     Attributes:
         by: columns that make a group: ``platform``, ``account_id``, ``campaign_id``, ``campaign_name``,
             ``group_id``, ``group_name``, ``ad_id``, ``ad_name``, ``day``. ``currency`` always does.
@@ -85,10 +87,14 @@ class SpendSum:
 
 
 class SpendStore(Protocol):
-    """The spend of every workspace, in versions."""
+    """The spend of every workspace, in versions.
+
+    An entity's day counts once, by the version fetched last: with another ``attribution_setting`` its
+    money was not spent again. Of versions fetched at one instant it is the last by that setting.
+    """
 
     async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
-        """Keep rows; one that says what its latest version says changes nothing."""
+        """Keep rows; one that says what its latest version says changes nothing but what its entity is called."""
 
     async def spend(self, plan: SpendPlan) -> list[SpendSum]:
         """Sums of the latest versions, by the columns asked for.
@@ -99,6 +105,30 @@ class SpendStore(Protocol):
 
     async def entities(self, workspace_id: UUID, level: Level) -> Sequence[tuple[str, str, Entity]]:
         """Platform, account and entity of everything there ever was spend of, each as it was named last.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+
+class AdTurns(Protocol):
+    """Whose turn it is to read a workspace's ad platforms: one process at a time does."""
+
+    async def take_ad_turn(self, workspace_id: UUID, holder: UUID, now: datetime, until: datetime) -> bool:
+        """Have the turn, or have it for longer; False while somebody else does.
+
+        Args:
+            workspace_id: whose platforms.
+            holder: who asks, by an id of its own.
+            now: the present.
+            until: when it is over for a holder that died.
+        """
+
+    async def end_ad_turn(self, workspace_id: UUID, holder: UUID) -> None:
+        """Let the turn go, if it is still the holder's."""
+
+    async def spending_platforms(self, workspace_id: UUID) -> frozenset[str]:
+        """The platforms there ever was spend of.
 
         Raises:
             StoreUnavailable: they cannot be read.
