@@ -33,13 +33,15 @@ class SubscriptionState:
     """What one message of a provider said of one subscription: valid from ``at`` until the next one's.
 
     Its natural key is provider, account, subscription and ``message_id``. States come in any order
-    and any number of times.
+    and any number of times. A message of an app store's cancellation names no price: what it does not
+    say is None here, and holds as it was said last (`told`).
 
     Attributes:
         at: since when it holds.
         message_id: the provider's id of the message; ties of ``at`` are in its order.
         amount: price of one unit for ``interval_count`` intervals, in minor units; discounts for ever
-            are taken off, others, taxes and metered amounts are not in it.
+            are taken off, others, taxes and metered amounts are not in it; None when it is not said.
+        interval, started_at, plan, product_id, trial_ends_at, current_period_end: None when not said.
         identity: ids the person is known by, as in the properties of an event: ``visitor_id``,
             ``user_id``, ``email`` ...
         canceled_at: when somebody ended it; it lives until ``ended_at``, the end of the last paid period.
@@ -51,10 +53,10 @@ class SubscriptionState:
     message_id: str
     at: datetime
     status: SubscriptionStatus
-    amount: int
-    currency: str
-    interval: Interval
-    started_at: datetime
+    amount: int | None
+    currency: str | None
+    interval: Interval | None
+    started_at: datetime | None
     interval_count: int = 1
     quantity: int = 1
     plan: str | None = None
@@ -80,7 +82,7 @@ class SubscriptionDeed:
     """A charge of a subscription, or a charge that failed, once per message.
 
     Attributes:
-        amount: in minor units, without tax.
+        amount: in minor units, without tax; None with its currency when a failed payment does not say it.
     """
 
     provider: str
@@ -89,6 +91,6 @@ class SubscriptionDeed:
     message_id: str
     at: datetime
     kind: DeedKind
-    amount: int
-    currency: str
+    amount: int | None
+    currency: str | None
     test: bool = False
