@@ -42,8 +42,8 @@ class Statements:
     def __init__(self, dialect: DefaultDialect) -> None:
         self._dialect = dialect
         self._constant: WeakKeyDictionary[Statement, Rendered] = WeakKeyDictionary()
-        self._shapes: _Latest[SQLCompiler] = _Latest(_SHAPES)
-        self._templates: _Latest[Template] = _Latest(_QUESTIONS)
+        self._shapes: Latest[SQLCompiler] = Latest(_SHAPES)
+        self._templates: Latest[Template] = Latest(_QUESTIONS)
         self._lock = Lock()
 
     def render(self, statement: Statement | Built) -> Rendered:
@@ -89,7 +89,7 @@ def statements_of(dialect: DefaultDialect) -> Statements:
     return _OF_ALL.setdefault(type(dialect), Statements(dialect))
 
 
-class _Latest(Generic[T]):
+class Latest(Generic[T]):
     """The values asked for last, for any number of threads; one may be made twice, harmlessly."""
 
     def __init__(self, size: int) -> None:

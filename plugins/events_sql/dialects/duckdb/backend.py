@@ -13,6 +13,7 @@ from plugins.events_sql.dialects.duckdb import layout, upkeep
 from plugins.events_sql.dialects.duckdb.spelling import DuckDialect
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import DuckSettings
+from plugins.events_sql.statements import Latest
 from plugins.events_sql.templates import Values
 from service_core.plugin import Event, StartupError, StoreUnavailable
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 STORAGE: Final = "v2.0.0"
 _SOUGHT: Final = 500
 """Values of a table of a question up to which an index is looked into: a page of persons has a few hundred visits."""
+
+_TEXTS: Final = 256
+"""Texts that are kept as the engine has read them, with 13 bytes for each letter: reading is a seventh of a page of persons."""
 
 _BATCH: Final = (
     "CREATE OR REPLACE TEMP VIEW batch AS"
@@ -44,18 +48,25 @@ class DuckSession:
 
     Args:
         cursor: nobody else's.
+        texts: those that were read before, on any cursor.
         returned: hears at the end whether the engine has given up the whole file meanwhile.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, returned: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        texts: Latest[duckdb.Statement],
+        returned: Callable[[bool], None],
+    ) -> None:
         self.cursor = cursor
+        self._texts = texts
         self._returned = returned
         self._fatal = False
 
     def rows(self, text: str, values: Values) -> list[tuple[Any, ...]]:
         """Run a statement; every row of its answer."""
         with self._watched():
-            return self.cursor.execute(text, values).fetchall()
+            return self.cursor.execute(self._read(text), values).fetchall()
 
     def frame(self, text: str, values: Values) -> "pl.DataFrame":
         """Run a statement; its answer is taken over without a copy per value."""
@@ -110,7 +121,10 @@ class DuckSession:
 
     def _run(self, text: str, values: Values = ()) -> None:
         with self._watched():
-            self.cursor.execute(text, values)
+            self.cursor.execute(self._read(text), values)
+
+    def _read(self, text: str) -> duckdb.Statement:
+        return self._texts.get(text, lambda: self.cursor.extract_statements(text)[0])
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -147,6 +161,7 @@ class DuckDb:
         }
         if settings.threads:
             self._options["threads"] = settings.threads
+        self._texts: Latest[duckdb.Statement] = Latest(_TEXTS)
         self._root: duckdb.DuckDBPyConnection | None = None
         self._gate = Lock()
         self._lent = 0
@@ -185,7 +200,7 @@ class DuckDb:
                 self._open_anew()
             if self._root is None:
                 raise StoreUnavailable
-            session = DuckSession(self._root.cursor(), self._take_back)
+            session = DuckSession(self._root.cursor(), self._texts, self._take_back)
             self._lent += 1
             return session
 

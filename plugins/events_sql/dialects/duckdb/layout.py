@@ -15,6 +15,7 @@ from plugins.events_sql.dialects.duckdb import upkeep
 from plugins.events_sql.tables import META
 
 _INDEXES: Final = {
+    "ids_by_no": "ids (no)",
     "ids_by_text": "ids (id)",
     "sessions_of_visitor": "sessions (visitor_no)",
     "events_of_session": "events (session_no)",
