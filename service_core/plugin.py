@@ -98,6 +98,7 @@ from service_core.changes.resource import State as State
 from service_core.changes.resource import Writable as Writable
 from service_core.changes.write import Plan as Plan
 from service_core.changes.write import Writes as Writes
+from service_core.commerce.ads.ports import AdTurns as AdTurns
 from service_core.commerce.ads.model import AdAccount as AdAccount
 from service_core.commerce.ads.model import Entity as Entity
 from service_core.commerce.ads.model import Level as Level
@@ -110,6 +111,9 @@ from service_core.commerce.providers.model import Delivery as Delivery
 from service_core.commerce.providers.model import Mapped as Mapped
 from service_core.commerce.providers.ports import ConnectionSecrets as ConnectionSecrets
 from service_core.commerce.providers.ports import RevenueProvider as RevenueProvider
+from service_core.commerce.providers.ports import SealedSecrets as SealedSecrets
+from service_core.commerce.providers.ports import Vault as Vault
+from service_core.commerce.providers.ports import VaultShut as VaultShut
 from service_core.commerce.providers.signatures import hmac_sha256 as hmac_sha256
 from service_core.commerce.providers.signatures import is_recent as is_recent
 from service_core.commerce.providers.signatures import is_same as is_same

@@ -16,13 +16,14 @@ PLACES: Final = (
     ("queue", "ingest.queue"),
     ("events", "storage.events"),
     ("workspace", "storage.workspace"),
+    ("vault", "connections.key"),
     ("sink", "exports.sink"),
 )
 """Ports whose data a backup holds, and the settings that name it, in the order they are copied.
 
 The queue comes before the store: what moves from one to the other meanwhile is in both, never in
 none. Workspaces come after the queue: each event that waits has its workspace. Rows of exports come
-before their files: each file they name is there.
+before their files: each file they name is there. The key that seals credentials comes after them: it opens each.
 """
 
 

@@ -22,6 +22,7 @@ from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
+from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.extension.registry import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -176,6 +177,7 @@ def _offers(
         **given,
         **sharing_parts(ports, cards),
         Clock: ports.clock,
+        ConnectionSecrets: ports.connection_secrets,
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
         Writes: Writes(ports.workspace, kinds_of(registry.resources, given)),

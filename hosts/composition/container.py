@@ -18,6 +18,8 @@ from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
+from service_core.commerce.ads.ports import AdTurns
+from service_core.commerce.providers.ports import SealedSecrets, Vault
 from service_core.commerce.ads.ports import SpendStore
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension.registry import Registry
@@ -68,6 +70,8 @@ class WorkspaceDatabase(
     Holders,
     ShareViews,
     Connections,
+    SealedSecrets,
+    AdTurns,
     UsageNotices,
     Clicks,
     TagClicks,
@@ -103,6 +107,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "domains": (Domains,),
     "passwords": (Passwords,),
     "passkeys": (WebAuthn,),
+    "vault": (Vault,),
     "mail": (Mail,),
     "checkout": (Checkout,),
 }
@@ -122,6 +127,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "domains": "domains.suffixes",
     "passwords": "accounts.passwords",
     "passkeys": "accounts.passkeys",
+    "vault": "connections.key",
     "mail": "mail.outbox",
     "checkout": "signup.checkout",
 }
@@ -175,5 +181,6 @@ class Container(containers.DeclarativeContainer):
         _open, registry, folder, "passwords", settings.provided.accounts.passwords
     )
     passkeys = providers.Singleton(_open_passkeys, registry, folder, settings.provided.accounts.passkeys)
+    vault = providers.Singleton(_open, registry, folder, "vault", settings.provided.connections.key)
     mail = providers.Singleton(_open, registry, folder, "mail", settings.provided.mail.outbox)
     checkout = providers.Singleton(_open, registry, folder, "checkout", settings.provided.signup.checkout)

@@ -13,6 +13,8 @@ from service_core.access.members.ports import Passwords
 from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
+from service_core.commerce.providers.ports import ConnectionSecrets, Vault
+from service_core.commerce.providers.sealing import Sealing
 from service_core.delivery.exports.ports import ExportSink, JobQueue
 from service_core.extension.registry import Registry
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
@@ -102,6 +104,16 @@ class Ports:
     def passkeys(self) -> WebAuthn | None:
         """What reads passkeys; None for a deployment without."""
         return cast(WebAuthn | None, self._container.passkeys())
+
+    @property
+    def vault(self) -> Vault:
+        """What seals credentials."""
+        return cast(Vault, self._container.vault())
+
+    @property
+    def connection_secrets(self) -> ConnectionSecrets:
+        """Credentials of connections: kept by the workspace store, sealed by the vault."""
+        return Sealing(self.workspace, self.vault)
 
     @property
     def mail(self) -> Mail:

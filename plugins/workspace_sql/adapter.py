@@ -7,9 +7,11 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.accounts import SqlAccounts
+from plugins.workspace_sql.ad_turns import SqlAdTurns
 from plugins.workspace_sql.authorizations import SqlAuthorizations
 from plugins.workspace_sql.clicks import SqlClicks
 from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.connection_secrets import SqlSealedSecrets
 from plugins.workspace_sql.connections import SqlConnections
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.exports import SqlExports
@@ -63,10 +65,12 @@ class SqlDirectory(
     SqlVisitClaims,
     SqlClicks,
     SqlConnections,
+    SqlSealedSecrets,
+    SqlAdTurns,
     SqlUsageNotices,
     SqlSpend,
 ):
-    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups and connections."""
+    """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
 from plugins.workspace_sql.columns import Instant
+from plugins.workspace_sql.connection_secrets import forgetting
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.tables import METADATA
 from service_core.plugin import (
@@ -57,8 +58,9 @@ class SqlConnections:
                 await transaction.execute(sa.insert(CONNECTIONS).values(row))
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
-        """Forget a connection."""
+        """Forget a connection, and its credentials."""
         async with self._database.write() as transaction:
+            await transaction.execute(forgetting(workspace_id, provider))
             gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
             return bool(gone.rowcount)
 

@@ -223,6 +223,14 @@ class AccountsSettings(Section):
     )
 
 
+class ConnectionsSettings(Section):
+    """What a workspace has connected."""
+
+    key: str = Field(
+        "keyfile:///connections.key", description="URL of the key that seals credentials of connections."
+    )
+
+
 IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
 ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
 
@@ -283,6 +291,7 @@ class Settings(Section):
     signup: SignupSettings = SignupSettings()
     mail: MailSettings = MailSettings()
     accounts: AccountsSettings = AccountsSettings()
+    connections: ConnectionsSettings = ConnectionsSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
 

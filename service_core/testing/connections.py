@@ -1,9 +1,11 @@
-"""`Connections` in memory: the readable statement of what its store promises."""
+"""`Connections` and `ConnectionSecrets` in memory: the readable statement of what their stores promise."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
-from service_core.insight.connections.model import Connection
+from service_core.insight.connections.model import Connection, ConnectionStatus
 from service_core.insight.ports import StoreUnavailable
 
 
@@ -25,5 +27,31 @@ class MemoryConnections:
         before = self._kept.get(place, connection)
         self._kept[place] = replace(connection, created_at=before.created_at)
 
+    async def tell_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+        known = self._kept.get((workspace_id, provider))
+        if known is None or (known.last_synced_at and known.last_synced_at >= at):
+            return
+        status = ConnectionStatus.CONNECTED if known.status is ConnectionStatus.PENDING else known.status
+        self._kept[workspace_id, provider] = replace(known, last_synced_at=at, status=status)
+
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
         return self._kept.pop((workspace_id, provider), None) is not None
+
+
+class MemorySecrets:
+    """Implements the port `ConnectionSecrets`, in the open; while ``down`` they cannot be read."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[UUID, str], Mapping[str, str]] = {}
+        self.down = False
+
+    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+        if self.down:
+            raise StoreUnavailable
+        return self._kept.get((workspace_id, provider))
+
+    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+        if secrets:
+            self._kept[workspace_id, provider] = dict(secrets)
+        else:
+            self._kept.pop((workspace_id, provider), None)

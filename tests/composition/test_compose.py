@@ -41,6 +41,7 @@ SETTINGS = Settings.model_validate(
         "mail": {"outbox": "fake://"},
         "signup": {"checkout": "fake://"},
         "links": {"dns": "fake://"},
+        "connections": {"key": "fake://"},
     }
 )
 
@@ -85,6 +86,7 @@ PORTS = (
     "domains",
     "passwords",
     "passkeys",
+    "vault",
     "mail",
     "checkout",
 )

@@ -1,0 +1,56 @@
+"""Credentials of connections between the vault that seals them and the store that keeps them."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from service_core.commerce.providers.ports import SealedSecrets, Vault, VaultShut
+
+_log: Final = logging.getLogger("touchpoint.connections")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """Implements the port `ConnectionSecrets`: the store never sees what it keeps.
+
+    What is sealed is bound to its connection: bytes that somebody moves to another row open nothing.
+    """
+
+    store: SealedSecrets
+    vault: Vault
+
+    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
+        """Those of a connection.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+            VaultShut: as the above, since no key of this deployment opens them; the reason is logged.
+        """
+        sealed = await self.store.sealed(workspace_id, provider)
+        if sealed is None:
+            return None
+        try:
+            opened: Mapping[str, str] = json.loads(
+                self.vault.unseal(sealed, _bound_to(workspace_id, provider))
+            )
+        except VaultShut as fault:
+            _log.error("credentials of %s of workspace %s: %s", provider, workspace_id, fault.reason)
+            raise
+        return opened
+
+    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
+        """Replace those of a connection; without any, forget them.
+
+        Raises:
+            VaultShut: this deployment has no key to seal them with; nothing is kept.
+        """
+        plain = json.dumps(dict(secrets)).encode()
+        sealed = self.vault.seal(plain, _bound_to(workspace_id, provider)) if secrets else None
+        await self.store.save_sealed(workspace_id, provider, sealed)
+
+
+def _bound_to(workspace_id: UUID, provider: str) -> bytes:
+    return workspace_id.bytes + provider.encode()

@@ -1,0 +1,111 @@
+"""Credentials are sealed with a key of the deployment: without it nothing is read, and nothing is guessed."""
+
+import os
+import stat
+from base64 import b64encode, urlsafe_b64encode
+from uuid import uuid4
+
+import pytest
+
+from plugins import vault_keys
+from service_core.commerce.providers.ports import VaultShut
+from service_core.extension.registry import load
+from service_core.kernel.errors import StartupError
+
+REGISTRY = load([("vault_keys", vault_keys)], discover=False)
+SECRET, OURS = b'{"token": "geheim"}', b"workspace and provider"
+
+
+def key():
+    return b64encode(os.urandom(32)).decode()
+
+
+def opened(folder, url="keyfile:///connections.key"):
+    return REGISTRY.open("vault", url, folder=folder)
+
+
+async def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path):
+    vault = opened(tmp_path)
+    await vault.start()
+    assert not list(tmp_path.iterdir())
+    sealed = vault.seal(SECRET, OURS)
+    file = tmp_path / "connections.key"
+    assert [stat.S_IMODE(file.stat().st_mode), *tmp_path.iterdir()] == [0o600, file]
+    assert b"geheim" not in sealed
+    assert sealed != vault.seal(SECRET, OURS)
+    assert opened(tmp_path).unseal(sealed, OURS) == SECRET
+
+
+def test_what_is_moved_to_another_connection_or_changed_opens_nothing(tmp_path):
+    vault = opened(tmp_path)
+    sealed = vault.seal(SECRET, OURS)
+    changed = sealed[:-1] + bytes([sealed[-1] ^ 1])
+    for wrong, whose in ((sealed, b"another"), (changed, OURS), (b"\x02" + sealed[1:], OURS), (b"", OURS)):
+        with pytest.raises(VaultShut):
+            vault.unseal(wrong, whose)
+
+
+def test_a_new_key_is_written_first_and_the_old_ones_still_open(tmp_path):
+    file, old, new = tmp_path / "connections.key", key(), urlsafe_b64encode(os.urandom(32)).decode()
+    file.write_text(f"{old}\n")
+    vault = opened(tmp_path)
+    before = vault.seal(SECRET, OURS)
+    file.write_text(f"{new}\n{old}\n")
+    after = vault.seal(SECRET, OURS)
+    assert [vault.unseal(one, OURS) for one in (before, after)] == [SECRET, SECRET]
+    file.write_text(f"{new}\n")
+    assert vault.unseal(after, OURS) == SECRET
+    with pytest.raises(VaultShut) as shut:
+        vault.unseal(before, OURS)
+    assert (shut.value.status, shut.value.body()["code"]) == (503, "data_unverified")
+    assert "connect again" in shut.value.reason
+
+
+def test_a_key_file_that_went_away_is_told_and_not_made_anew_by_reading(tmp_path):
+    vault = opened(tmp_path)
+    sealed = vault.seal(SECRET, OURS)
+    (tmp_path / "connections.key").unlink()
+    with pytest.raises(VaultShut) as shut:
+        vault.unseal(sealed, OURS)
+    assert "is missing" in shut.value.reason
+    assert not (tmp_path / "connections.key").exists()
+
+
+async def test_a_variable_holds_keys_as_a_file_does(tmp_path, monkeypatch):
+    old, new = key(), key()
+    monkeypatch.setenv("Sealing_Key", old)
+    vault = opened(tmp_path, "keyenv://Sealing_Key")
+    await vault.start()
+    sealed = vault.seal(SECRET, OURS)
+    monkeypatch.setenv("Sealing_Key", f"{new} {old}")
+    assert vault.unseal(sealed, OURS) == SECRET
+
+
+@pytest.mark.parametrize(
+    ("url", "written", "told"),
+    [
+        ("keyfile:///connections.key", "short", "openssl rand -base64 32"),
+        ("keyfile:///connections.key", b64encode(b"too short").decode(), "holds no key"),
+        ("keyfile:///connections.key", "", "holds no key"),
+        ("keyfile:///connections.key?make=false", None, "is missing"),
+        ("keyenv://NOT_SET_ANYWHERE", None, "NOT_SET_ANYWHERE is not set"),
+    ],
+)
+async def test_a_deployment_without_the_key_it_names_does_not_start(tmp_path, url, written, told):
+    if written is not None:
+        (tmp_path / "connections.key").write_text(written)
+    for asked in ("start", "check"):
+        with pytest.raises(StartupError, match=told):
+            await getattr(opened(tmp_path, url), asked)()
+
+
+def test_a_url_that_names_nothing_is_refused(tmp_path):
+    for url in ("keyfile://", "keyenv://", f"keyenv://{uuid4().hex}?make=false"):
+        with pytest.raises(StartupError):
+            opened(tmp_path, url)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    with pytest.raises(VaultShut) as shut:
+        opened(tmp_path / "gone").seal(SECRET, OURS)
+    assert "cannot be made" in shut.value.reason
