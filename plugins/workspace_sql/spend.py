@@ -28,7 +28,7 @@ _DAY: Final = (*_ENTITY, "day")
 _DESCRIBED: Final = (
     "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name", "status",
 )  # fmt: skip
-_Row = Mapping[str, Any]
+_Row = Mapping[str, Any] | sa.RowMapping
 
 
 class SqlSpend:
@@ -162,7 +162,9 @@ def _named_last(workspace_id: UUID, rows: Sequence[SpendRow]) -> list[_Row]:
     ]
 
 
-def _upsert(connection: sa.Connection, table: sa.Table, rows: Sequence[_Row], newer: str | None = None) -> None:
+def _upsert(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[_Row], newer: str | None = None
+) -> None:
     """Add rows, or replace those with their keys; with ``newer`` only those that are not younger by it."""
     insert = _INSERT[connection.dialect.name](table)
     keys = [column.name for column in table.primary_key]
@@ -200,7 +202,9 @@ def _whole(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
 
 def _sum_of(row: sa.Row[Any], width: int) -> SpendSum:
     currency, rows, *figures = row[width:]
-    said = {name: None if value is None else int(value) for name, value in zip(_FIGURES, figures, strict=True)}
+    said = {
+        name: None if value is None else int(value) for name, value in zip(_FIGURES, figures, strict=True)
+    }
     claimed = said.pop("conversions")
     conversions = None if claimed is None else claimed / _MILLION
     return SpendSum(tuple(row[:width]), currency, rows, conversions=conversions, **said)

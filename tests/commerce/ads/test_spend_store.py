@@ -1,0 +1,178 @@
+"""What the store of spend promises: versions of days, exact sums, and what each entity is called."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from plugins import workspace_sql
+from service_core.access.keys import found_workspace
+from service_core.commerce.ads.model import Entity, Level, SpendRow
+from service_core.commerce.ads.ports import SpendPlan
+from service_core.extension.registry import load
+from service_core.insight.ports import StoreUnavailable
+from service_core.testing.ad_spend import MemorySpend
+
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+DAY = date(2026, 7, 1)
+REELS = Entity(Level.CAMPAIGN, "c1", "reels", status="active")
+ROW = SpendRow(
+    "meta", "act_1", REELS, DAY, "USD", "America/New_York", NOW,
+    spend=10_00, impressions=1000, clicks=10, reach=900, conversions=1.5, conversion_value=30_00,
+)  # fmt: skip
+
+
+@pytest.fixture
+async def stores(store_url, tmp_path):
+    """A store, and two workspaces it knows."""
+    if store_url is None:
+        yield MemorySpend(), uuid4(), uuid4()
+        return
+    directory = REGISTRY.open("workspace", store_url, folder=tmp_path)
+    await directory.start()
+    founded = [await found_workspace(directory, NOW, name=name) for name in ("One", "Other")]
+    yield directory, *(each.workspace.id for each in founded)
+    await directory.aclose()
+
+
+def plan(workspace_id, *by, level=Level.CAMPAIGN, **asked):
+    return SpendPlan(workspace_id, DAY, DAY + timedelta(days=30), level, by, **asked)
+
+
+def later(row, hours=1, **said):
+    return replace(row, fetched_at=row.fetched_at + timedelta(hours=hours), **said)
+
+
+async def test_of_several_versions_of_a_day_the_latest_counts_whatever_order_they_come_in(stores):
+    store, workspace_id, _ = stores
+    await store.add_spend(workspace_id, [later(ROW, spend=12_00)])
+    await store.add_spend(workspace_id, [ROW, later(ROW, -1, spend=99_00)])
+    (found,) = await store.spend(plan(workspace_id))
+    assert (found.spend, found.rows, found.conversions) == (12_00, 1, 1.5)
+    await store.add_spend(workspace_id, [later(ROW, 3, spend=7_00), later(ROW, 2, spend=8_00)])
+    (found,) = await store.spend(plan(workspace_id))
+    assert found.spend == 7_00
+
+
+async def test_a_day_under_another_attribution_setting_is_not_spent_again(stores):
+    store, workspace_id, _ = stores
+    await store.add_spend(workspace_id, [ROW, later(ROW, attribution_setting="7d_click", conversions=1)])
+    (found,) = await store.spend(plan(workspace_id))
+    assert (found.spend, found.conversions) == (10_00, 1)
+
+
+async def test_what_the_platform_leaves_out_makes_a_sum_unknown_and_no_zero(stores):
+    store, workspace_id, _ = stores
+    other = replace(ROW, entity=replace(REELS, campaign_id="c2"), spend=None, conversions=None)
+    await store.add_spend(workspace_id, [ROW, other])
+    (found,) = await store.spend(plan(workspace_id))
+    assert (found.rows, found.spend, found.conversions, found.clicks) == (2, None, None, 20)
+    by_campaign = {sums.keys: sums.spend for sums in await store.spend(plan(workspace_id, "campaign_id"))}
+    assert by_campaign == {("c1",): 10_00, ("c2",): None}
+
+
+async def test_currencies_and_levels_are_never_added_to_each_other(stores):
+    store, workspace_id, _ = stores
+    group = Entity(Level.GROUP, "c1", "reels", "g1", "adults")
+    euros = replace(ROW, account_id="act_2", currency="EUR", spend=5_00)
+    await store.add_spend(workspace_id, [ROW, euros, replace(ROW, entity=group, spend=9_00)])
+    assert {sums.currency: sums.spend for sums in await store.spend(plan(workspace_id))} == {
+        "USD": 10_00,
+        "EUR": 5_00,
+    }
+    (found,) = await store.spend(plan(workspace_id, "group_id", "campaign_name", level=Level.GROUP))
+    assert (found.keys, found.spend) == (("g1", "reels"), 9_00)
+
+
+async def test_an_entity_is_called_as_it_was_last(stores):
+    store, workspace_id, _ = stores
+    await store.add_spend(workspace_id, [ROW])
+    renamed = replace(REELS, campaign_name="reels 2", status="paused")
+    await store.add_spend(workspace_id, [later(replace(ROW, day=DAY + timedelta(days=1)), entity=renamed)])
+    await store.add_spend(workspace_id, [later(ROW, -1, entity=replace(REELS, campaign_name="old"))])
+    assert await store.entities(workspace_id, Level.CAMPAIGN) == [("meta", "act_1", renamed)]
+    (found,) = await store.spend(plan(workspace_id, "campaign_name"))
+    assert (found.keys, found.spend) == (("reels 2",), 20_00)
+
+
+async def test_spend_belongs_to_its_workspace(stores):
+    store, workspace_id, other = stores
+    await store.add_spend(workspace_id, [ROW])
+    assert await store.spend(plan(other)) == []
+    assert await store.entities(other, Level.CAMPAIGN) == []
+    assert await store.spending_platforms(other) == frozenset()
+    assert await store.spending_platforms(workspace_id) == {"meta"}
+
+
+async def test_no_spend_has_no_sums(stores):
+    store, workspace_id, _ = stores
+    await store.add_spend(workspace_id, [])
+    assert await store.spend(plan(workspace_id)) == []
+
+
+def drawn(chance):
+    """A row of a small world: the same days over and over, restated, renamed, in any order."""
+    level = chance.choice(list(Level))
+    campaign, group, ad = (chance.choice(ids) for ids in (("c1", "c2"), ("g1", "g2"), ("a1", "a2")))
+    entity = Entity(
+        level, campaign, chance.choice(["Sale", "sale", None]), status=chance.choice(["on", "off"])
+    )
+    if level is not Level.CAMPAIGN:
+        entity = replace(entity, group_id=group, group_name=chance.choice(["all", None]))
+    if level is Level.AD:
+        entity = replace(entity, ad_id=ad, ad_name=chance.choice(["film", "still"]))
+
+    def figure(most):
+        return chance.choice([None, 0, *(chance.randint(0, most) for _ in range(6))])
+
+    return replace(
+        ROW, platform=chance.choice(["meta", "google"]), account_id=chance.choice(["1", "2"]),
+        entity=entity, day=DAY + timedelta(days=chance.randint(0, 3)),
+        currency=chance.choice(["USD", "USD", "EUR"]), fetched_at=NOW + timedelta(hours=chance.randint(0, 3)),
+        spend=figure(10**6), clicks=figure(9), conversions=chance.choice([None, 0.1, 0.2, 3]),
+        attribution_setting=chance.choice(["", "7d"]),
+    )  # fmt: skip
+
+
+def sorted_sums(found):
+    return sorted(found, key=lambda sums: (repr(sums.keys), sums.currency))
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_database_says_what_its_oracle_says(stores, seed):
+    store, workspace_id, _ = stores
+    oracle, chance = MemorySpend(), Random(seed)
+    for size in (40, 1, 60):
+        rows = [drawn(chance) for _ in range(size)]
+        for each in (store, oracle):
+            await each.add_spend(workspace_id, rows)
+    names = ["platform", "account_id", "campaign_id", "campaign_name", "group_name", "ad_id", "day"]
+    for level in Level:
+        assert await store.entities(workspace_id, level) == await oracle.entities(workspace_id, level)
+        for _ in range(6):
+            by = chance.sample(names, chance.randint(0, 4))
+            asked = plan(workspace_id, *by, level=level, platforms=chance.choice([None, ["meta"], []]))
+            asked = replace(asked, last=DAY + timedelta(days=chance.randint(0, 3)))
+            assert sorted_sums(await store.spend(asked)) == sorted_sums(await oracle.spend(asked))
+
+
+async def test_spend_that_cannot_be_read_is_unknown_and_never_none(stores, monkeypatch):
+    store, workspace_id, _ = stores
+
+    def broken():
+        raise StoreUnavailable
+
+    if isinstance(store, MemorySpend):
+        store.down = True
+    else:
+        monkeypatch.setattr(store._database, "read", broken)
+    for read in (
+        store.spend(plan(workspace_id)),
+        store.entities(workspace_id, Level.AD),
+        store.spending_platforms(workspace_id),
+    ):
+        with pytest.raises(StoreUnavailable):
+            await read
