@@ -80,6 +80,8 @@ def _row_of(connection: Connection) -> dict[str, Any]:
                 "id": account.id,
                 "name": account.name,
                 "assets": [{"id": asset.id, "name": asset.name} for asset in account.assets],
+                "currency": account.currency,
+                "timezone": account.timezone,
             }
             for account in connection.accounts
         ],
@@ -104,4 +106,5 @@ def _connection_of(row: RowMapping) -> Connection:
 
 def _account_of(stored: Mapping[str, Any]) -> ConnectedAccount:
     assets = tuple(Asset(**asset) for asset in stored["assets"])
-    return ConnectedAccount(stored["id"], stored["name"], assets)
+    zone = stored.get("timezone")
+    return ConnectedAccount(stored["id"], stored["name"], assets, stored.get("currency"), zone)

@@ -33,11 +33,17 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class ConnectedAccount:
-    """An account at the provider, with what it holds; a revenue provider's holds no assets."""
+    """An account at the provider, with what it holds; a revenue provider's holds no assets.
+
+    Attributes:
+        currency, timezone: of the spend and the days of an ad account; None while it was not told.
+    """
 
     id: str
     name: str | None = None
     assets: tuple[Asset, ...] = ()
+    currency: str | None = None
+    timezone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
