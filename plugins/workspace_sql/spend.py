@@ -28,7 +28,7 @@ _DAY: Final = (*_ENTITY, "day")
 _DESCRIBED: Final = (
     "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name", "status",
 )  # fmt: skip
-_Row = Mapping[str, Any] | sa.RowMapping
+_Row = Mapping[str, Any]
 
 
 class SqlSpend:
@@ -103,7 +103,8 @@ def _at(names: Iterable[str]) -> Any:
 
 def _keep(connection: sa.Connection, batch: Sequence[_Row]) -> None:
     """Add the versions that say something else than the one before, and let the latest count."""
-    latest = {_at(_DAY)(row): row for row in connection.execute(_known(batch)).mappings()}
+    known = connection.execute(_known(batch)).mappings()
+    latest: dict[Any, _Row] = {_at(_DAY)(row): dict(row) for row in known}
     new: dict[Any, _Row] = {}
     passed: dict[Any, _Row] = {}
     for row in batch:
@@ -210,5 +211,5 @@ def _sum_of(row: sa.Row[Any], width: int) -> SpendSum:
     return SpendSum(tuple(row[:width]), currency, rows, conversions=conversions, **said)
 
 
-def _entity_of(row: _Row) -> Entity:
+def _entity_of(row: sa.RowMapping) -> Entity:
     return Entity(Level(row["level"]), **{name: row[name] for name in _DESCRIBED})

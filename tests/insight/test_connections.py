@@ -23,7 +23,10 @@ from tests.insight.served import NOW, serving
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
 META = Connection(
     uuid4(), "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, NOW,
-    (ConnectedAccount("act_1", "Main", (Asset("1234", "Shop pixel"), Asset("99"))), ConnectedAccount("act_2")),
+    (
+        ConnectedAccount("act_1", "Main", (Asset("1234", "Shop pixel"), Asset("99")), "EUR", "Europe/Berlin"),
+        ConnectedAccount("act_2"),
+    ),
     last_synced_at=NOW,
 )  # fmt: skip
 STRIPE = replace(META, provider="stripe", kind=ProviderKind.REVENUE, accounts=(ConnectedAccount("acct_1"),))
