@@ -1,6 +1,7 @@
 """What workspaces have connected, in SQL."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -56,6 +57,15 @@ class SqlConnections:
         async with self._database.write(connection.workspace_id) as transaction:
             if (await transaction.execute(update.values(changed))).rowcount == 0:
                 await transaction.execute(sa.insert(CONNECTIONS).values(row))
+
+    async def tell_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+        """Move ``last_synced_at`` forward, in one statement: what others say of the connection stays."""
+        pending, connected = ConnectionStatus.PENDING.value, ConnectionStatus.CONNECTED.value
+        earlier = sa.or_(_ROW.last_synced_at.is_(None), _ROW.last_synced_at < at)
+        update = sa.update(CONNECTIONS).where(*_is(workspace_id, provider), earlier)
+        status = sa.case((_ROW.status == pending, connected), else_=_ROW.status)
+        async with self._database.write(workspace_id) as transaction:
+            await transaction.execute(update.values(last_synced_at=at, status=status))
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
         """Forget a connection, and its credentials."""

@@ -35,9 +35,10 @@ TEXTS: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.NO_EVENT_NAME: "Event name is required (event or event_name field)",
         Reason.NO_IDENTITY: "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id",
         Reason.ENQUEUE_FAILED: "Failed to enqueue event",
+        Reason.INVALID_SIGNATURE: "Invalid signature",
     }
 )
-"""What ``error`` says for each reason of rejection (contract 10.1)."""
+"""What ``error`` says for each reason of rejection (contract 10.1, 11.4)."""
 
 
 class Accepted(NamedTuple):

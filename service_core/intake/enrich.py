@@ -23,7 +23,15 @@ from service_core.intake.page import Page, read_page
 from service_core.intake.ports import Devices, Geo, SessionState
 from service_core.intake.rules import RULES_VERSION
 from service_core.intake.told import told_columns
-from service_core.intake.transport import API, BROWSER, MOBILE_APP, WEB, AgentTokens, end_user_address
+from service_core.intake.transport import (
+    API,
+    BROWSER,
+    MOBILE_APP,
+    WEB,
+    AgentTokens,
+    end_user_address,
+    provider_of,
+)
 
 _TOUCHING: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
 _SEEN_BY_BROWSER: Final = frozenset({BROWSER, WEB})
@@ -73,7 +81,7 @@ class Enricher:
         """
         arrival, sent = queued.arrival, fields.properties
         denied = is_denied(sent)
-        source = self._agents.source(arrival.channel, arrival.user_agent)
+        source = provider_of(arrival) or self._agents.source(arrival.channel, arrival.user_agent)
         page = read_page(sent, workspace, self._classifier)
         brought = campaign(sent)
         brought.borrow(lent)
@@ -109,6 +117,8 @@ class Enricher:
     def _verdict(
         self, fields: Fields, arrival: Arrival, source: str, page: Page, *, busy: bool
     ) -> tuple[bool, tuple[str, ...]]:
+        if provider_of(arrival):
+            return False, ()
         by_browser = source in _SEEN_BY_BROWSER
         agent = _own_agent(fields.context) or (scalar(arrival.user_agent) if by_browser else None)
         return verdict(
@@ -120,6 +130,8 @@ class Enricher:
         )
 
     def _device(self, fields: Fields, arrival: Arrival, source: str) -> dict[str, Any]:
+        if provider_of(arrival):
+            return {}
         own = _own_agent(fields.context)
         if source == API:
             return agent_columns(self._devices.describe(own)) if own else {}

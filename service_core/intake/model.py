@@ -30,6 +30,14 @@ class Reason(StrEnum):
     NO_EVENT_NAME = "no_event_name"
     NO_IDENTITY = "no_identity"
     ENQUEUE_FAILED = "enqueue_failed"
+    INVALID_SIGNATURE = "invalid_signature"
+
+
+PROVIDER: Final = "provider"
+"""Header of an arrival by webhook: id of the provider, which is the event's ``source``."""
+
+UNREAD: Final = "unread"
+"""Header of an arrival by webhook whose body is a message as it came: why it is no event."""
 
 
 class Arrival(NamedTuple):
@@ -42,7 +50,8 @@ class Arrival(NamedTuple):
         event_id: the client's idempotency key, or a generated uuid (``claimed`` tells which).
         claimed: True when the client sent the id, so repeats within 7 days are duplicates.
         user_agent, address: header and connection of the request.
-        headers: further request headers the enrichment reads (``accept-language``, purpose headers).
+        headers: further request headers the enrichment reads (``accept-language``, purpose headers);
+            of a webhook, the `PROVIDER` it is of, and what is `UNREAD` about it.
     """
 
     workspace_id: UUID

@@ -15,7 +15,7 @@ from service_core.intake.attribution import next_state
 from service_core.intake.campaign import tag_alone
 from service_core.intake.enrich import Enricher
 from service_core.intake.fields import Fields, read
-from service_core.intake.model import Event, Quarantined, Queued
+from service_core.intake.model import UNREAD, Channel, Event, Quarantined, Queued
 from service_core.intake.ports import EventStore, IngestQueue, LinkTags, SessionKey, SessionState
 from service_core.intake.recent import Recent
 from service_core.intake.told import told_tags
@@ -123,6 +123,8 @@ class Pipeline:
     def _read(self, queued: Queued, workspace: Workspace | None) -> _Ready:
         if workspace is None:
             raise LookupError("the workspace is gone")
+        if queued.arrival.channel is Channel.WEBHOOK and UNREAD in queued.arrival.headers:
+            raise ValueError(queued.arrival.headers[UNREAD])
         body = self._decode(queued.arrival.body)
         if not isinstance(body, dict):
             raise TypeError("the body is not a JSON object")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from service_core.intake.model import Channel
+from service_core.intake.model import PROVIDER, Arrival, Channel
 
 API: Final = "api"
 BROWSER: Final = "browser"
@@ -31,6 +31,11 @@ class AgentTokens:
         if any(token.lower() in agent for token in self.server):
             return API
         return BROWSER if any(token in agent for token in _BROWSERS) else API
+
+
+def provider_of(arrival: Arrival) -> str | None:
+    """The revenue provider whose webhook it was; None for any other event."""
+    return arrival.headers.get(PROVIDER) if arrival.channel is Channel.WEBHOOK else None
 
 
 def end_user_address(sent: object, connection: str | None, source: str) -> str | None:

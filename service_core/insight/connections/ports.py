@@ -1,5 +1,6 @@
 """Where connections are kept."""
 
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -22,6 +23,12 @@ class Connections(Protocol):
 
     async def save_connection(self, connection: Connection) -> None:
         """Add a connection, or replace that of the workspace with this provider; ``created_at`` stays."""
+
+    async def tell_synced(self, workspace_id: UUID, provider: str, at: datetime) -> None:
+        """Move ``last_synced_at`` forward to ``at``; one that was pending is connected then.
+
+        Nothing happens to a connection that is gone, or that was read after ``at``.
+        """
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
         """Forget a connection; False when there is none."""
