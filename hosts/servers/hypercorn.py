@@ -2,6 +2,7 @@
 
 Told to stop, hypercorn's own loop closes every connection without a request, also one it has taken in
 that moment and whose request is on its way. So connections are taken here, and it serves each of them.
+It also keeps one whose client has gone for as long as one that is idle: here it ends with its client.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         connections.add(task)
         task.add_done_callback(connections.discard)
-        await TCPServer(wrapped, loop, config, context, {}, reader, writer)
+        await _Connection(wrapped, loop, config, context, {}, reader, writer)
 
     server = await asyncio.start_server(take, sock=listener, backlog=BACKLOG)
     await shutdown.wait()
@@ -42,6 +43,14 @@ async def serve(app: App, listener: socket.socket, shutdown: asyncio.Event) -> N
     await _ended(connections, LINGER_SECONDS)
     await context.terminated.set()
     await _ended(connections, GRACE_SECONDS)
+
+
+class _Connection(TCPServer):
+    """Ends with its client, and not when it would have been idle for too long."""
+
+    async def _read_data(self) -> None:
+        await super()._read_data()
+        await self.idle_task.stop()
 
 
 def _config() -> Config:

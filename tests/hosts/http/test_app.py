@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from tests.hosts.http.conftest import GUARD_SECONDS
+from hosts.http.app import api_app
+from tests.hosts.http.conftest import GUARD_SECONDS, running
 
 
 async def told(served, method, target, body=b"", *headers):
@@ -142,3 +143,13 @@ async def refused(port):
             except OSError:
                 return
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_a_connection_ends_with_its_client_and_not_when_it_is_idle(echo, server, monkeypatch):
+    monkeypatch.setattr(f"hosts.servers.{server}.IDLE_SECONDS", 10 * GUARD_SECONDS)
+    async with running(api_app(echo), server) as live, asyncio.timeout(GUARD_SECONDS):
+        reader, writer = await asyncio.open_connection("127.0.0.1", live.port)
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
