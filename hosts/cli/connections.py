@@ -1,4 +1,4 @@
-"""``touchpoint connection``: what a workspace has connected, as far as no plugin says it."""
+"""``touchpoint connection``: what a workspace has connected, and with which credentials."""
 
 import asyncio
 from enum import StrEnum
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, complaints, output
+from hosts.cli.secrets import SecretNames
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from service_core.insight.connections.model import ConnectedAccount, Connection, ProviderKind
 
-app = typer.Typer(help="Note what a workspace has connected.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Connect ad platforms and revenue providers.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 class KindName(StrEnum):
@@ -49,26 +52,39 @@ def add(
     kind: Annotated[
         KindName | None, typer.Option(help="What it is for; needed for a provider nobody knows.")
     ] = None,
-    status: Annotated[StatusName, typer.Option(help="How it stands.")] = StatusName.CONNECTED,
+    secret: SecretNames = None,
+    status: Annotated[
+        StatusName | None, typer.Option(help="How it stands; pending with a secret, else connected.")
+    ] = None,
     error: Annotated[str | None, typer.Option(metavar="TEXT", help="What is wrong with it.")] = None,
     workspace: WorkspaceId = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Add a connection, or replace what is noted of this provider."""
-    from service_core.insight.connections.model import Connection, ConnectionStatus
-    from service_core.kernel.clock import system_clock
+    """Add a connection, or replace what is noted of this provider.
+
+    Credentials that are given replace those there were; without any, those stay. An ad platform with
+    credentials is read by the running service: the accounts that are named, or all there are.
+    """
+    from hosts.cli.secrets import read_secrets
+    from service_core.insight.connections.model import ConnectionStatus
 
     described = _kind(provider, kind)
     accounts = _accounts(account or [], asset or [])
+    secrets = read_secrets(secret or [])
+    usual = ConnectionStatus.PENDING if secrets else ConnectionStatus.CONNECTED
+    standing = ConnectionStatus(status.value) if status else usual
 
     async def save() -> "Connection":
-        from hosts.cli.deployment import chosen, directory_of
+        from hosts.cli.deployment import chosen
+        from hosts.cli.secrets import vault_of
+        from service_core.insight.connections.model import Connection
 
-        async with directory_of(config) as store:
-            owner = await chosen(store, workspace)
-            standing = ConnectionStatus(status.value)
-            connection = Connection(owner.id, provider, described, standing, system_clock(), accounts, error)
-            await store.save_connection(connection)
+        async with vault_of(config) as ports:
+            owner = await chosen(ports.workspace, workspace)
+            if secrets:
+                await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
+            connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
+            await ports.workspace.save_connection(connection)
             return connection
 
     _print(asyncio.run(save()))
@@ -96,6 +112,28 @@ def remove(
     if not asyncio.run(_removed(config, workspace, provider)):
         raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
     output().print(f"{provider} is forgotten.", soft_wrap=True, markup=False)
+
+
+@app.command()
+def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
+    """Seal all credentials with the first key of the deployment, so that older keys can go."""
+    count = asyncio.run(_resealed(config))
+    output().print(f"Sealed anew: {count}", soft_wrap=True, markup=False)
+
+
+async def _resealed(config: "Path") -> int:
+    from hosts.cli.secrets import vault_of
+
+    count = 0
+    async with vault_of(config) as ports:
+        kept = ports.connection_secrets
+        for owner in await ports.workspace.workspaces():
+            for connection in await ports.workspace.connections(owner.id):
+                secrets = await kept.secrets(owner.id, connection.provider)
+                if secrets:
+                    await kept.save_secrets(owner.id, connection.provider, secrets)
+                    count += 1
+    return count
 
 
 async def _listed(config: "Path", workspace: str | None) -> "list[Connection]":

@@ -6,7 +6,7 @@ from binascii import Error as NotBase64
 from typing import Final
 
 from plugins.vault_keys.making import KEY_BYTES
-from plugins.vault_keys.settings import KeyFileSettings, KeyVariableSettings
+from plugins.vault_keys.settings import KeySettings
 from service_core.plugin import StartupError, VaultShut
 
 _FORM: Final = b"\x01"
@@ -17,7 +17,7 @@ _NONCE_BYTES: Final = 12
 class KeyVault:
     """Implements the port `Vault`."""
 
-    def __init__(self, settings: KeyFileSettings | KeyVariableSettings) -> None:
+    def __init__(self, settings: KeySettings) -> None:
         self._settings = settings
 
     async def start(self) -> None:
@@ -34,7 +34,7 @@ class KeyVault:
         Raises:
             StartupError: there are none, or one is no key.
         """
-        if self._settings.may_come:
+        if not self._settings.is_needed:
             return
         try:
             keys_of(self._settings.read())

@@ -1,4 +1,4 @@
-"""What the URL says: ``keyfile:////run/secrets/key?make=false`` or ``keyenv://SEALING_KEY``."""
+"""What the URL says: ``keyfile:///connections.key``, ``keymount:////run/secrets/key`` or ``keyenv://SEALING_KEY``."""
 
 import os
 from pathlib import Path
@@ -11,11 +11,15 @@ from plugins.vault_keys.making import made
 from service_core.plugin import AdapterSettings, VaultShut
 
 
-class KeyFileSettings(AdapterSettings):
-    """A file with one key in each line: the first seals, all of them open."""
+class MountSettings(AdapterSettings):
+    """A file that somebody else keeps, with one key in each line: the first seals, all of them open."""
 
     path: Path = Field(description="The file.")
-    make: bool = Field(True, description="Make the file with a fresh key when the first secret is sealed.")
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a missing key is a mistake."""
+        return True
 
     def read(self) -> str:
         """The keys, one in each line.
@@ -33,22 +37,34 @@ class KeyFileSettings(AdapterSettings):
             raise VaultShut(f"The key file {self.path} cannot be read: {fault}.") from None
 
     def read_or_make(self) -> str:
-        """The keys; a file that is missing is made, unless the URL says otherwise.
+        """The keys.
+
+        Raises:
+            VaultShut: as `read`.
+        """
+        return self.read()
+
+
+class FileSettings(MountSettings):
+    """A file that the deployment makes when it seals its first secret."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Not before something is sealed."""
+        return self.path.exists()
+
+    def read_or_make(self) -> str:
+        """The keys; a file that is missing is made with a fresh one.
 
         Raises:
             VaultShut: the file cannot be read or made.
         """
-        if self.make and not self.path.exists():
+        if not self.path.exists():
             made(self.path)
         return self.read()
 
-    @property
-    def may_come(self) -> bool:
-        """Whether a missing key is no mistake."""
-        return self.make and not self.path.exists()
 
-
-class KeyVariableSettings(AdapterSettings):
+class VariableSettings(AdapterSettings):
     """An environment variable that holds keys, with spaces between them: the first seals, all of them open."""
 
     @property
@@ -57,9 +73,9 @@ class KeyVariableSettings(AdapterSettings):
         return urlsplit(self.url).netloc
 
     @property
-    def may_come(self) -> bool:
-        """Never: whoever names a variable sets it."""
-        return False
+    def is_needed(self) -> bool:
+        """Whoever names a variable sets it."""
+        return True
 
     @model_validator(mode="after")
     def _names_a_variable(self) -> Self:
@@ -81,9 +97,12 @@ class KeyVariableSettings(AdapterSettings):
             ) from None
 
     def read_or_make(self) -> str:
-        """As `read`: nobody makes a variable.
+        """The keys.
 
         Raises:
-            VaultShut: the variable is not set.
+            VaultShut: as `read`.
         """
         return self.read()
+
+
+KeySettings = FileSettings | MountSettings | VariableSettings

@@ -15,8 +15,9 @@ def touchpoint(monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "160")
 
-    def run(*arguments, code=0, **environment):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
+    def run(*arguments, code=0, typed=None, **environment):
+        given = [str(argument) for argument in arguments]
+        result = CliRunner().invoke(app, given, input=typed, env=environment)
         assert result.exit_code == code, (result.output, result.exception)
         return result
 

@@ -1,5 +1,11 @@
 """`touchpoint connection`: what is connected, noted from the terminal."""
 
+import asyncio
+from base64 import b64encode
+from pathlib import Path
+
+from hosts.cli.secrets import vault_of
+
 
 def test_what_is_connected_is_noted_listed_and_forgotten(touchpoint, deployment):
     config = ("--config", deployment["config"])
@@ -26,3 +32,52 @@ def test_what_is_noted_wrongly_is_refused_in_a_sentence(touchpoint, deployment):
         in touchpoint("connection", "add", "meta", "--asset", "1234", *config, code=2).output
     )
     assert "meta is not connected" in touchpoint("connection", "remove", "meta", *config, code=2).output
+
+
+def secret_of(deployment, provider):
+    """What the deployment's own store and key say, and what its store keeps."""
+
+    async def read():
+        async with vault_of(Path(deployment["config"])) as ports:
+            (owner,) = await ports.workspace.workspaces()
+            opened = await ports.connection_secrets.secrets(owner.id, provider)
+            return opened, await ports.workspace.sealed(owner.id, provider)
+
+    return asyncio.run(read())
+
+
+def test_credentials_are_read_from_a_variable_or_from_lines_and_never_shown(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    named = ("--secret", "app_id=APP", "--secret", "access_token", "--secret", "secret")
+    added = touchpoint("connection", "add", "tiktok", *named, *config, typed="EAAB\nhush\n", APP="77")
+    assert added.output.split() == ["tiktok", "pending"]
+    opened, sealed = secret_of(deployment, "tiktok")
+    assert opened == {"app_id": "77", "access_token": "EAAB", "secret": "hush"}
+    assert b"hush" not in sealed
+    touchpoint("connection", "add", "tiktok", "--status", "connected", *config)
+    assert secret_of(deployment, "tiktok")[0] == opened
+    shown = touchpoint("connection", "list", *config).output
+    assert not any(value in shown for value in ("EAAB", "hush"))
+
+
+def test_a_value_on_the_command_line_is_refused_and_not_repeated(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    typed = touchpoint("connection", "add", "meta", "--secret", "access_token=EAABhush", *config, code=2)
+    assert "access_token has no value" in " ".join(typed.output.split())
+    assert "EAABhush" not in typed.output
+    nothing = touchpoint("connection", "add", "meta", "--secret", "access_token", *config, typed="", code=2)
+    assert "standard input has no line" in " ".join(nothing.output.split())
+    assert secret_of(deployment, "meta") == (None, None)
+
+
+def test_a_new_key_takes_over_and_a_lost_one_is_told(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    touchpoint("connection", "add", "meta", "--secret", "access_token", *config, typed="EAAB\n")
+    file = Path(deployment["config"]).parent / "connections.key"
+    new = b64encode(b"k" * 32).decode()
+    file.write_text(f"{new}\n{file.read_text()}")
+    assert touchpoint("connection", "reseal", *config).output == "Sealed anew: 1\n"
+    file.write_text(f"{new}\n")
+    assert secret_of(deployment, "meta")[0] == {"access_token": "EAAB"}
+    file.write_text(b64encode(b"x" * 32).decode())
+    assert "No key of connections.key opens it" in touchpoint("connection", "reseal", *config, code=2).output

@@ -87,7 +87,7 @@ async def test_a_variable_holds_keys_as_a_file_does(tmp_path, monkeypatch):
         ("keyfile:///connections.key", "short", "openssl rand -base64 32"),
         ("keyfile:///connections.key", b64encode(b"too short").decode(), "holds no key"),
         ("keyfile:///connections.key", "", "holds no key"),
-        ("keyfile:///connections.key?make=false", None, "is missing"),
+        ("keymount:///connections.key", None, "is missing"),
         ("keyenv://NOT_SET_ANYWHERE", None, "NOT_SET_ANYWHERE is not set"),
     ],
 )
@@ -100,7 +100,7 @@ async def test_a_deployment_without_the_key_it_names_does_not_start(tmp_path, ur
 
 
 def test_a_url_that_names_nothing_is_refused(tmp_path):
-    for url in ("keyfile://", "keyenv://", f"keyenv://{uuid4().hex}?make=false"):
+    for url in ("keyfile://", "keymount://", "keyenv://", f"keyenv://{uuid4().hex}?make=false"):
         with pytest.raises(StartupError):
             opened(tmp_path, url)
 

@@ -30,6 +30,7 @@ def config(tmp_path):
     (folder / "exports").mkdir()
     (folder / "exports" / "a.csv").write_text("done")
     (folder / "exports" / "b.csv.part").write_text("half")
+    (folder / "connections.key").write_text("key")
     (folder / "touchpoint.toml").write_text("")
     return folder / "touchpoint.toml"
 
@@ -147,13 +148,14 @@ def test_every_file_comes_back_as_it_was_and_drafts_do_not(name, config, tmp_pat
     restore(tmp_path / name, tmp_path / "again")
     found = sorted(p.relative_to(tmp_path / "again").as_posix() for p in (tmp_path / "again").rglob("*"))
     assert found == [
-        "events.duckdb", "events.duckdb.wal", "exports", "exports/a.csv", "spool.db", "touchpoint.toml",
+        "connections.key", "events.duckdb", "events.duckdb.wal", "exports", "exports/a.csv", "spool.db", "touchpoint.toml",
         "workspace.db",
     ]  # fmt: skip
     assert (tmp_path / "again" / "events.duckdb").read_bytes() == b"events" * 10_000
     again = sqlite3.connect(tmp_path / "again" / "spool.db")
     assert again.execute("SELECT x FROM t").fetchall() == [(1,)]
     again.close()
+    assert (tmp_path / "again" / "connections.key").stat().st_mode & 0o777 == 0o600
     assert told[:2] == ["spool.db", "events.duckdb"]
 
 
@@ -178,10 +180,12 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(config, tmp_path
 
 
 def test_what_a_server_keeps_is_named_as_left_out(config, tmp_path):
-    config.write_text('[ingest]\nqueue = "redis://localhost:6379/0"\n')
+    config.write_text('[ingest]\nqueue = "redis://localhost:6379/0"\n[connections]\nkey = "keyenv://KEY"\n')
     manifest = back_up(config, tmp_path / "backup")
-    assert manifest.elsewhere == ("ingest.queue",)
-    assert json.loads((tmp_path / "backup" / "backup.json").read_text())["elsewhere"] == ["ingest.queue"]
+    assert manifest.elsewhere == ("ingest.queue", "connections.key")
+    assert json.loads((tmp_path / "backup" / "backup.json").read_text())["elsewhere"] == list(
+        manifest.elsewhere
+    )
 
 
 def test_a_file_that_is_deleted_meanwhile_is_left_out(tmp_path):

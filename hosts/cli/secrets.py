@@ -1,0 +1,87 @@
+"""Credentials of connections on the command line: their names stand there, their values never do."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hosts.composition.ports import Ports
+
+SecretNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret",
+        metavar="NAME[=VARIABLE]",
+        help="A credential, as the provider's page names it; repeat for several. Its value is read from the "
+        "environment variable, or from a line of standard input.",
+    ),
+]
+"""``--secret NAME[=VARIABLE]``"""
+
+
+def read_secrets(named: Iterable[str]) -> dict[str, str]:
+    """Values of credentials by name, in the order they are asked for.
+
+    Raises:
+        typer.BadParameter: a variable is not set, or a value is empty; no value is told.
+    """
+    return {
+        name: _value(name, variable if equals else None)
+        for name, equals, variable in (text.partition("=") for text in named)
+    }
+
+
+@asynccontextmanager
+async def vault_of(config: Path) -> AsyncIterator["Ports"]:
+    """The ports of a deployment, of which the workspace store and the vault are open.
+
+    Raises:
+        StartupError: they cannot be used, or what is sealed cannot be opened.
+    """
+    from hosts.cli.deployment import ports_of
+    from hosts.composition.ports import running
+
+    ports = ports_of(config)
+    with _told():
+        async with running([ports.workspace, ports.vault]):
+            yield ports
+
+
+@contextmanager
+def _told() -> "Iterator[None]":
+    """A vault that is shut is a matter of the deployment: whoever runs it is told the reason."""
+    from service_core.commerce.providers.ports import VaultShut
+    from service_core.kernel.errors import StartupError
+
+    try:
+        yield
+    except VaultShut as fault:
+        raise StartupError(fault.reason) from None
+
+
+def _value(name: str, variable: str | None) -> str:
+    value = _typed(name) if variable is None else os.environ.get(variable, "")
+    if not value:
+        # What stands after the = may be the value itself, by mistake: it is not repeated.
+        where = (
+            "standard input has no line for it" if variable is None else "no such environment variable is set"
+        )
+        raise typer.BadParameter(
+            f"{name} has no value: {where}. Values are never taken from the command line, where others see them.",
+            param_hint="--secret",
+        )
+    return value
+
+
+def _typed(name: str) -> str:
+    if sys.stdin.isatty():
+        typed: str = typer.prompt(name, hide_input=True, err=True)
+        return typed.strip()
+    return sys.stdin.readline().strip()
