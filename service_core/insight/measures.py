@@ -95,7 +95,15 @@ class Relation(StrEnum):
     Rows of the following come from other sources than the event store; it is never asked for them.
 
     ``SPEND``
-        Spend rows of ad platforms (semantics 12.1), one level at a time.
+        One row per entity and day as an ad platform reports it (semantics 12.1), of one level: of ads
+        where ``ad_id`` or ``ad_name`` is named, of groups where ``group_id`` or ``group_name`` is, else
+        of campaigns. A day is in the span when any part of the workspace day of its date is; it stands
+        in the bucket that holds the start of that day, else in the nearest. Columns: ``platform``,
+        ``account_id``, ``campaign_id``, ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``,
+        ``ad_name``, ``currency``; and ``spend`` and ``conversion_value`` (minor units),
+        ``impressions``, ``clicks``, ``reach``, ``conversions`` (in millionths), each absent where the
+        platform left it out. Conditions on these are met by days, and by entities where they are
+        grouped by.
     ``SUBSCRIPTIONS``
         Movements and states of subscriptions (semantics 16.6, 16.7).
     ``COSTS``
@@ -123,8 +131,9 @@ class Leaf:
     otherwise its values are summed (booleans as 0 and 1). ``trailing_days`` widens the span to that
     many local days, ending with the last local day of the span or bucket (active users).
     ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
-    ``by_house``, in conversions, the conversion set of the house whatever the workspace's own. The
-    query layer sees to both and stores need not.
+    ``by_house``, in conversions, the conversion set of the house whatever the workspace's own.
+    ``apart`` names the dimension over whose values it is never added: ad platforms claim the same
+    conversion each. The query layer sees to these and stores need not.
     """
 
     of: Relation
@@ -134,6 +143,7 @@ class Leaf:
     trailing_days: int | None = None
     by_default: bool = False
     by_house: bool = False
+    apart: str | None = None
 
     def filtered(self, *predicates: Predicate) -> "Leaf":
         """The same measure over the rows that meet all predicates."""
