@@ -106,6 +106,10 @@ from service_core.commerce.ads.model import SpendRow as SpendRow
 from service_core.commerce.ads.ports import SpendPlan as SpendPlan
 from service_core.commerce.ads.ports import SpendStore as SpendStore
 from service_core.commerce.ads.ports import SpendSum as SpendSum
+from service_core.commerce.providers.app_stores.events import map_app_store as map_app_store
+from service_core.commerce.providers.app_stores.model import AppStoreKind as AppStoreKind
+from service_core.commerce.providers.app_stores.model import AppStoreMessage as AppStoreMessage
+from service_core.commerce.providers.fields import MessageFields as MessageFields
 from service_core.commerce.providers.model import AMOUNTS as AMOUNTS
 from service_core.commerce.providers.model import Delivery as Delivery
 from service_core.commerce.providers.model import Mapped as Mapped
