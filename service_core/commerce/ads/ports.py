@@ -3,25 +3,35 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 from uuid import UUID
 
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
 
 
 class PlatformDown(Exception):
-    """The platform cannot be read now; the same request may work later. Its text is for people."""
+    """The platform cannot be read now; the same request may work later. Its text is for people.
+
+    Args:
+        reason: what is wrong, in a sentence.
+        retry_after: seconds the platform asks to be left alone for, when it says so.
+    """
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 class PlatformRefused(Exception):
     """The platform refuses the credentials: somebody has to connect it again. Its text is for people."""
 
 
+@runtime_checkable
 class AdPlatform(Protocol):
     """An ad platform, built once per deployment; whose account it is arrives with each call.
 
-    Attributes:
-        id: of the provider, such as ``meta``.
+    Credentials are named by the platform's page: ``touchpoint connection add ID --secret NAME``. No
+    text of an error tells one.
     """
 
     @property
@@ -45,6 +55,14 @@ class AdPlatform(Protocol):
             PlatformDown: it cannot be read now.
             PlatformRefused: the credentials are not good.
         """
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """An ad platform whose API a deployment may reach at another address, such as that of a newer version."""
+
+    def at(self, address: str) -> Self:
+        """The same platform, read at ``address``: scheme, host and version, without a slash at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +128,13 @@ class SpendStore(Protocol):
             StoreUnavailable: they cannot be read.
         """
 
+    async def spending_platforms(self, workspace_id: UUID) -> frozenset[str]:
+        """The platforms there ever was spend of.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
 
 class AdTurns(Protocol):
     """Whose turn it is to read a workspace's ad platforms: one process at a time does."""
@@ -126,10 +151,3 @@ class AdTurns(Protocol):
 
     async def end_ad_turn(self, workspace_id: UUID, holder: UUID) -> None:
         """Let the turn go, if it is still the holder's."""
-
-    async def spending_platforms(self, workspace_id: UUID) -> frozenset[str]:
-        """The platforms there ever was spend of.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-        """
