@@ -6,6 +6,7 @@ from typing import Final
 import pluggy
 
 from service_core.changes.resource import Writable
+from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.extension.adapters import Adapter
 from service_core.insight.attribution.ports import AttributionModel
@@ -46,6 +47,10 @@ class Hooks:
     @hookspec
     def attribution_models(self) -> Iterable[AttributionModel]:  # type: ignore[empty-body]
         """Attribution models this plugin brings; their ids are valid wherever a model is named."""
+
+    @hookspec
+    def ad_platforms(self) -> Iterable[AdPlatform]:  # type: ignore[empty-body]
+        """Ad platforms this plugin brings; each is read where a workspace connects it by its id."""
 
     @hookspec
     def revenue_providers(self) -> Iterable[RevenueProvider]:  # type: ignore[empty-body]

@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 import pluggy
 
 from service_core.changes.resource import Writable
+from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.extension.adapters import Adapter, Keeps, settings_of
 from service_core.extension.hooks import GROUP, Hooks
@@ -31,6 +32,7 @@ class Registry:
     plugins: tuple[str, ...]
     models: Models = field(default_factory=Models)
     resources: tuple[Writable, ...] = ()
+    ad_platforms: Mapping[str, AdPlatform] = field(default_factory=dict)
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
 
     def open(self, port: str, url: str, *, folder: Path) -> Any:
@@ -120,6 +122,11 @@ def load(
         plugins=tuple(name for name, _ in manager.list_name_plugin()),
         models=Models.of(_brought(manager.hook.attribution_models, AttributionModel)),
         resources=resources,
+        ad_platforms=unique(
+            _brought(manager.hook.ad_platforms, AdPlatform),
+            lambda p: p.id,
+            lambda p: f"the ad platform {p.id!r}",
+        ),
         revenue_providers=unique(
             _brought(manager.hook.revenue_providers, RevenueProvider),
             lambda p: p.id,
