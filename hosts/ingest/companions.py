@@ -10,6 +10,7 @@ from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
 from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
 from hosts.ingest.faults import answer_to
 from hosts.ingest.patience import Patience
+from hosts.ingest.replying import reply
 from service_core.access.workspaces import Workspaces
 from service_core.changes.ports import Units
 from service_core.intake import origins, track
@@ -45,7 +46,7 @@ def companion_app(stands_on: Companions) -> App:
         elif scope["path"] == CONTAINER:
             await _serve(stands_on, scope, receive, send)
         else:
-            await _reply(send, track.UNKNOWN_PATH, track.CORS)
+            await reply(send, track.UNKNOWN_PATH, track.CORS)
 
     return application
 
@@ -53,7 +54,7 @@ def companion_app(stands_on: Companions) -> App:
 async def _serve(on: Companions, scope: Scope, receive: Receive, send: Send) -> None:
     origin = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), None)
     if scope["method"] == "OPTIONS":
-        await _reply(send, Answer(204, None), origins.preflight(origin))
+        await reply(send, Answer(204, None), origins.preflight(origin))
         return
     try:
         answer = await _answer(on, scope, receive, origin)
@@ -64,7 +65,7 @@ async def _serve(on: Companions, scope: Scope, receive: Receive, send: Send) -> 
         answer = Answer(away.status, away.body(), {"retry-after": "5"})
     except Exception as fault:  # noqa: BLE001 - every fault has an answer
         answer = answer_to(fault)
-    await _reply(send, answer, origins.cors(origin))
+    await reply(send, answer, origins.cors(origin))
 
 
 async def _answer(on: Companions, scope: Scope, receive: Receive, origin: str | None) -> Answer:
@@ -91,13 +92,3 @@ async def _container(on: Companions, document: Mapping[str, Any], origin: str | 
     if not origins.is_allowed(origin, workspace):
         return _FOREIGN
     return Answer(200, await container(on.units, workspace.id))
-
-
-async def _reply(send: Send, answer: Answer, cors: Mapping[str, str]) -> None:
-    body = b"" if answer.body is None else orjson.dumps(answer.body)
-    headers = {**cors, **answer.headers, "cache-control": "no-store"}
-    if body:
-        headers |= {"content-type": "application/json", "content-length": str(len(body))}
-    raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})
