@@ -22,6 +22,7 @@ from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
+from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.extension.registry import Registry, load
 from service_core.gateway.dispatch import Gateway
@@ -38,7 +39,7 @@ from service_core.gateway.readiness import (
 from service_core.handbook.book import Handbook
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
-from service_core.insight.connections.absent import Absent
+from service_core.insight.connections.absent import with_absent
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
@@ -168,7 +169,13 @@ def _offers(
     platforms = Platforms.of(PLATFORMS)
     questions = Questions(
         registry.catalog,
-        (EventSource(ports.events, ports.events, ports.queue, models), Absent(ports.workspace)),
+        with_absent(
+            [
+                EventSource(ports.events, ports.events, ports.queue, models),
+                SpendSource(ports.workspace, ports.workspace),
+            ],
+            ports.workspace,
+        ),
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     cards = CardRuns(reports, alarm)

@@ -33,8 +33,12 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
         "event_name", "currency", "person_is_new",
     },
+    Relation.SPEND: frozenset({
+        "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
+        "currency", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
+    }),
 }  # fmt: skip
-"""Relation of the event store -> its columns; the others come from sources that know their own."""
+"""Relation -> its columns; those left out come from sources that know their own."""
 
 _DATA: Final = "data:"
 _WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})

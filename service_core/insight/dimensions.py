@@ -48,14 +48,16 @@ _VISITED: Final = (
 _ELSEWHERE: Final = (
     ("product", "Product", "Product, where the revenue provider reports it."),
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
-    ("platform", "Ad platform", "Ad platform, such as `meta`."),
-    ("ad_account_id", "Ad account", "Id of the ad account."),
-    ("campaign_id", "Campaign id", "Id of the campaign at the ad platform."),
-    ("campaign_name", "Campaign name", "Name of the campaign at the ad platform."),
-    ("ad_group_id", "Ad group id", "Id of the ad group or ad set."),
-    ("ad_group_name", "Ad group name", "Name of the ad group or ad set."),
-    ("ad_id", "Ad id", "Id of the ad."),
-    ("ad_name", "Ad name", "Name of the ad."),
+)
+_ADVERTISED: Final = (
+    ("platform", "platform", "Ad platform", "Ad platform, such as `meta`."),
+    ("ad_account_id", "account_id", "Ad account", "Id of the ad account."),
+    ("campaign_id", "campaign_id", "Campaign id", "Id of the campaign at the ad platform."),
+    ("campaign_name", "campaign_name", "Campaign name", "Name of the campaign at the ad platform."),
+    ("ad_group_id", "group_id", "Ad group id", "Id of the ad group or ad set."),
+    ("ad_group_name", "group_name", "Ad group name", "Name of the ad group or ad set."),
+    ("ad_id", "ad_id", "Ad id", "Id of the ad."),
+    ("ad_name", "ad_name", "Ad name", "Name of the ad."),
 )
 
 DIMENSIONS: Final = (
@@ -99,6 +101,10 @@ DIMENSIONS: Final = (
         MappingProxyType({Relation.MONEY: "currency"}),
     ),
     *(Dimension(id_, label, text, _NOWHERE) for id_, label, text in _ELSEWHERE),
+    *(
+        Dimension(id_, label, text, MappingProxyType({Relation.SPEND: column}))
+        for id_, column, label, text in _ADVERTISED
+    ),
 )
 """Every dimension of the core, in the order of the contract."""
 
@@ -115,5 +121,5 @@ VISIT: Final = tuple(id_ for id_, _, _ in _VISITED)
 
 NEWNESS: Final = ("new_vs_returning",)
 MONEY: Final = ("product", "provider", "currency", "plan")
-ADS: Final = tuple(id_ for id_, _, _ in _ELSEWHERE[2:])
+ADS: Final = tuple(id_ for id_, _, _, _ in _ADVERTISED)
 """Ad entities; attributed metrics reach them by the join of semantics 12.3."""

@@ -4,6 +4,7 @@ They are defined here once; a source that answers their relation makes them avai
 each is unavailable with the reason of `query.sources` (semantics 19.3), never zero.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from service_core.insight import metrics_revenue as money
@@ -76,8 +77,8 @@ def _delivered(status: str) -> Leaf:
 
 _CHURNED: Final = _subscription("churned_subscriptions")
 _SPEND: Final = _spend("spend")
-_CLAIMED: Final = _spend("conversions")
-_CLAIMED_VALUE: Final = _spend("conversion_value")
+_CLAIMED: Final = replace(_spend("conversions"), apart="platform")
+_CLAIMED_VALUE: Final = replace(_spend("conversion_value"), apart="platform")
 _COGS: Final = total("cogs", Relation.COSTS)
 _SHIPPING_COSTS: Final = total("shipping_costs", Relation.COSTS)
 _GROSS_PROFIT: Final = Difference(money.NET_REVENUE, _COGS)

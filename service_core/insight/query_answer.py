@@ -136,7 +136,7 @@ async def compared_with(
         there = replace(there, buckets=cover(before.span, question.buckets.unit, before.zone))
     rows = {(row.bucket, row.labels): row for row in (await questions.ask(who, there)).rows}
     totals = await questions.ask(who, in_total(replace(question, range=before)))
-    nothing = await questions.nothing(who, question.metrics)
+    nothing = await questions.nothing(who, question)
     records = []
     for row in page.rows:
         bucket = _counterpart(row.bucket, question, there)

@@ -120,21 +120,23 @@ async def test_what_was_never_connected_was_never_measured(shop):
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("status", "spend", "postbacks"),
     [
-        (ConnectionStatus.CONNECTED, "source_error"),
-        (ConnectionStatus.ERROR, "source_error"),
-        (ConnectionStatus.EXPIRED, "source_error"),
-        (ConnectionStatus.PENDING, "no_ad_platform"),
-        (ConnectionStatus.DISCONNECTED, "no_ad_platform"),
+        (ConnectionStatus.CONNECTED, None, "source_error"),
+        (ConnectionStatus.ERROR, "source_error", "source_error"),
+        (ConnectionStatus.EXPIRED, "source_error", "source_error"),
+        (ConnectionStatus.PENDING, "no_ad_platform", "no_ad_platform"),
+        (ConnectionStatus.DISCONNECTED, "no_ad_platform", "no_ad_platform"),
     ],
 )
-async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(shop, status, reason):
+async def test_a_platform_that_was_connected_and_cannot_be_read_is_no_missing_platform(
+    shop, status, spend, postbacks
+):
     await connect(shop, META, status=status)
     found = await reasons(shop)
     assert (found["ad_spend"], found["postbacks_sent"], found["mrr"]) == (
-        reason,
-        reason,
+        spend,
+        postbacks,
         "no_revenue_provider",
     )
 
@@ -143,7 +145,7 @@ async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_comple
     week = {"date_range": {"from": "2026-07-01", "to": "2026-07-07"}}
     spend, visits = {"metrics": ["ad_spend", "visitors"], **week}, {"metrics": ["visitors"], **week}
     assert (await shop.post("/metrics", spend))["complete"]
-    await connect(shop, META)
+    await connect(shop, META, last_synced_at=None)
     for path, body, complete in (
         ("/metrics", spend, False),
         ("/query", spend, False),

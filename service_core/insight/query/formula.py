@@ -12,8 +12,14 @@ from service_core.kernel.money import to_major
 from service_core.kernel.reading import Measured, Number, Reading, Reason, Unavailable, combine
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
-_MONEY_COLUMNS: Final = frozenset({"amount", "refunded"})
-_CREDITS: Final = frozenset({(Relation.CREDITS, "credit"), (Relation.CREDITS, "order_credit")})
+_LEFT_OUT: Final = Unavailable(Reason.INSUFFICIENT_DATA)
+_MONEY_COLUMNS: Final = frozenset({"amount", "refunded", "spend", "conversion_value"})
+_GAPPED: Final = frozenset({Relation.SPEND})
+"""Relations whose rows may lack a figure that is summed: whoever reports it has left it out."""
+
+_MILLIONTHS: Final = frozenset(
+    {(Relation.CREDITS, "credit"), (Relation.CREDITS, "order_credit"), (Relation.SPEND, "conversions")}
+)
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _USUAL_DECIMALS: Final = 6
@@ -43,16 +49,21 @@ def leaf_of(atom: Atom) -> Leaf:
     return atom.leaf if isinstance(atom, DailyMean) else atom
 
 
-def foreign(leaf: Leaf, currency: str) -> Leaf | None:
-    """How many of the rows a money leaf sums are in another currency; None for other leaves.
+def flaws(leaf: Leaf, currency: str) -> Iterator[tuple[Leaf, Unavailable]]:
+    """Counts of rows of which one makes the sum of a leaf unknown, each with what it is then.
 
-    Nothing is nothing in every currency: an order of no value needs no rate.
+    Of money, those in another currency; nothing is nothing in every currency: an order of no value
+    needs no rate. Of what a platform reports, those it left the figure out of.
     """
-    if leaf.column not in _MONEY_COLUMNS:
-        return None
-    money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
-    conditions = (*leaf.where, *money, Predicate(leaf.column, Op.GT, 0))
-    return Leaf(leaf.of, where=conditions, by_default=leaf.by_default)
+    if leaf.of in _GAPPED and leaf.column is not None and not leaf.distinct:
+        yield _rows_of(leaf, Predicate(leaf.column, Op.IS_NOT_SET)), _LEFT_OUT
+    if leaf.column in _MONEY_COLUMNS:
+        money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
+        yield _rows_of(leaf, *money, Predicate(leaf.column, Op.GT, 0)), _MISSING_RATE
+
+
+def _rows_of(leaf: Leaf, *conditions: Predicate) -> Leaf:
+    return Leaf(leaf.of, where=(*leaf.where, *conditions), by_default=leaf.by_default)
 
 
 def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader:
@@ -74,13 +85,17 @@ def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader
 
 
 def _of_leaf(leaf: Leaf, slot: int, slots: Mapping[Atom, int], currency: str) -> Reader:
-    others = foreign(leaf, currency)
-    if others is not None:
-        unknown = slots[others]
-        return lambda values: _MISSING_RATE if values[unknown] else Measured(values[slot])
-    if (leaf.of, leaf.column) in _CREDITS:
-        return lambda values: Measured(Fraction(values[slot] or 0) / _MILLION)
-    return lambda values: Measured(values[slot])
+    flawed = [(slots[rows], unknown) for rows, unknown in flaws(leaf, currency)]
+    scale = _MILLION if (leaf.of, leaf.column) in _MILLIONTHS else 1
+
+    def read(values: Values) -> Reading:
+        for rows, unknown in flawed:
+            if values[rows]:
+                return unknown
+        found = values[slot]
+        return Measured(found if scale == 1 else Fraction(found or 0) / scale)
+
+    return read
 
 
 def _combined(

@@ -9,9 +9,9 @@ from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Predicate, Ratio, Relation
 from service_core.insight.ports import Aggregate, Scan
 from service_core.insight.query.filters import NEVER, predicates
-from service_core.insight.query.formula import atoms, foreign, leaf_of
+from service_core.insight.query.formula import atoms, flaws, leaf_of
 from service_core.insight.query.question import Question
-from service_core.insight.query.sources import Source
+from service_core.insight.query.sources import NOT_CONNECTED, Source
 from service_core.insight.scans import conversion_set, scan_of
 from service_core.intake.event_time import EARLIEST
 from service_core.kernel.series import reaching
@@ -38,10 +38,19 @@ class Part:
     sent: dict[Leaf | DailyMean, Leaf] = field(default_factory=dict)
     filters: tuple[Predicate, ...] = ()
 
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Those it is asked for."""
+        return frozenset(leaf.of for leaf in self.sent.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A question in parts; atoms that stand in no part are 0, as no row can meet their conditions."""
+    """A question in parts; atoms that stand in no part are 0, as no row can meet their conditions.
+
+    Attributes:
+        is_whole: one part is all of it, and the event store can order and cut it.
+    """
 
     parts: tuple[Part, ...]
     is_whole: bool
@@ -74,17 +83,15 @@ def split(
         part.sent[atom] = _plain(atom)
     for part in parts.values():
         _place_conditions(part, conditions)
-    whole = len(parts) == 1 and not never and not any(part.daily for part in parts.values())
-    return Split(tuple(parts.values()), whole)
+    told = (part.daily or not NOT_CONNECTED.keys().isdisjoint(part.relations) for part in parts.values())
+    return Split(tuple(parts.values()), is_whole=len(parts) == 1 and not never and not any(told))
 
 
 def _all_atoms(metrics: Iterable[Metric], currency: str) -> Iterable[Leaf | DailyMean]:
     for metric in metrics:
         for atom in atoms(metric.measure):
             yield atom
-            others = foreign(leaf_of(atom), currency)
-            if others is not None:
-                yield others
+            yield from (rows for rows, _ in flaws(leaf_of(atom), currency))
 
 
 def _plain(atom: Leaf | DailyMean) -> Leaf:
@@ -111,12 +118,13 @@ def _place_conditions(part: Part, conditions: Mapping[Relation, tuple[Predicate,
 
 def plan_of(part: Part, question: Question, catalog: Catalog, who: Caller) -> Aggregate:
     """The part as a plan for its source, without order and limit, and without buckets no event can be in."""
-    relations = {leaf.of for leaf in part.sent.values()}
     columns = [catalog.dimensions[question.dimensions[position]].columns for position in part.present]
     return Aggregate(
         scan=_scan(part, question, who),
         measures=tuple(dict.fromkeys(part.sent.values())),
-        dimensions=tuple({str(relation): named[relation] for relation in relations} for named in columns),
+        dimensions=tuple(
+            {str(relation): named[relation] for relation in part.relations} for named in columns
+        ),
         buckets=question.buckets and reaching(question.buckets, EARLIEST, who.now),
         credit=question.usual_credit if part.by_default else question.credit,
     )

@@ -20,6 +20,12 @@ class Filter:
     op: Op = Op.EQ
     value: Operand = None
 
+    @property
+    def names_one(self) -> bool:
+        """Whether rows of one value alone meet it."""
+        listed = isinstance(self.value, tuple) and len(set(self.value)) == 1
+        return self.op is Op.EQ or (self.op is Op.IN and listed)
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -55,6 +61,11 @@ class Question:
     usual_credit: Credit | None = None
     order_refunds: bool = False
     include_bots: bool = False
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Dimensions of which each row is of one value: it is grouped by, or filtered to, one."""
+        return frozenset((*self.dimensions, *(each.dimension for each in self.filters if each.names_one)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ So one metric has one value everywhere (semantics 1.1).
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from service_core.access.model import Caller
 from service_core.insight.attribution.choose import InsufficientData
 from service_core.insight.catalog import Catalog, Metric
-from service_core.insight.measures import Relation
+from service_core.insight.measures import Leaf, Relation
 from service_core.insight.query.formula import atoms, leaf_of, reader
 from service_core.insight.query.question import Question, Table
 from service_core.insight.query.run import Run
@@ -46,7 +46,7 @@ class Questions:
         """
         if question.buckets is not None and not question.buckets.starts:
             return Table((), 0, tuple(0 for _ in question.metrics))
-        reasons = await self.reasons(who, question.metrics)
+        reasons = await self.reasons(who, question.metrics, question.held)
         try:
             return await Run(self.catalog, self._by_relation, who, question, reasons).table()
         except InsufficientData:
@@ -62,21 +62,29 @@ class Questions:
         """The metrics with these ids, which are checked."""
         return tuple(self.catalog.metrics[id_] for id_ in ids)
 
-    async def nothing(self, who: Caller, ids: Sequence[str]) -> tuple[Reading, ...]:
+    async def nothing(self, who: Caller, question: Question) -> tuple[Reading, ...]:
         """The readings of a row no fact was found for."""
-        reasons = await self.reasons(who, ids)
+        reasons = await self.reasons(who, question.metrics, question.held)
         return tuple(
             Unavailable(reasons[metric.id]) if metric.id in reasons else reader(metric.measure, {}, "")(())
-            for metric in self.named(ids)
+            for metric in self.named(question.metrics)
         )
 
-    async def reasons(self, who: Caller, metrics: Sequence[str]) -> dict[str, Reason]:
-        """The metrics that are not measured for the caller's workspace, each with its reason."""
+    async def reasons(
+        self, who: Caller, metrics: Sequence[str], held: Collection[str] = ()
+    ) -> dict[str, Reason]:
+        """The metrics that are not measured for the caller's workspace, each with its reason.
+
+        Args:
+            who: whose workspace.
+            metrics: ids of the catalog.
+            held: dimensions of which each row asked for is of one value.
+        """
         states = await self.states(who, metrics)
         found: dict[str, Reason] = {}
         for id_ in metrics:
             for atom in atoms(self.catalog.metrics[id_].measure):
-                reason = _reason(leaf_of(atom).of, states)
+                reason = _reason(leaf_of(atom), states, held)
                 if reason is not None:
                     found.setdefault(id_, reason)
         return found
@@ -102,10 +110,12 @@ class Questions:
         return min(asked.span.end, who.now) <= _watermark(who, states)
 
 
-def _reason(relation: Relation, states: Mapping[Relation, SourceState]) -> Reason | None:
-    if relation not in states:
-        return NOT_CONNECTED.get(relation, Reason.SOURCE_ERROR)
-    return states[relation].reasons.get(relation)
+def _reason(leaf: Leaf, states: Mapping[Relation, SourceState], held: Collection[str]) -> Reason | None:
+    if leaf.of not in states:
+        return NOT_CONNECTED.get(leaf.of, Reason.SOURCE_ERROR)
+    state = states[leaf.of]
+    is_mixed = leaf.apart in state.several and leaf.apart not in held
+    return state.reasons.get(leaf.of) or (Reason.MULTIPLE_PLATFORMS if is_mixed else None)
 
 
 def _watermark(who: Caller, states: Mapping[Relation, SourceState]) -> datetime:

@@ -25,10 +25,12 @@ class SourceState:
     Attributes:
         watermark: up to when its data is believed present (semantics 19.1).
         reasons: the relations of which it measures nothing for this workspace, each with why.
+        several: dimensions its rows have more than one value of; see `Leaf.apart`.
     """
 
     watermark: datetime
     reasons: Mapping[Relation, Reason] = field(default_factory=dict)
+    several: frozenset[str] = frozenset()
 
 
 class Source(Protocol):
@@ -39,7 +41,10 @@ class Source(Protocol):
         """The relations it answers for; no two sources share one."""
 
     async def aggregate(self, plan: Aggregate) -> Grid:
-        """Evaluate measures by dimensions and buckets; all leaves are of its relations."""
+        """Evaluate measures by dimensions and buckets; all leaves are of its relations.
+
+        Only the source of events is asked to order and to cut.
+        """
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Whether it measures for a workspace, and how far its data reaches."""

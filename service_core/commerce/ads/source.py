@@ -1,0 +1,180 @@
+"""Ad spend as a source of the query layer: days of accounts, matched to workspace days by their date."""
+
+import asyncio
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime, timedelta
+from typing import Any, Final, TypeAlias
+from zoneinfo import ZoneInfo
+
+from service_core.access.model import Workspace
+from service_core.commerce.ads.model import Level
+from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
+from service_core.insight.connections.model import Connection
+from service_core.insight.connections.ports import Connections
+from service_core.insight.connections.providers import reports_spend
+from service_core.insight.measures import Leaf, Predicate, Relation
+from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
+from service_core.insight.predicates import meets
+from service_core.insight.query.sources import SourceState
+from service_core.kernel.ranges import Buckets, Range
+from service_core.kernel.reading import Reason
+from service_core.kernel.wall_clock import day_start
+
+PATIENCE: Final = timedelta(hours=2)
+"""Twice the hour between two reads of a platform: read longer ago, its data reaches to then (semantics 19.1)."""
+
+_MILLION: Final = 1_000_000
+_FIGURES: Final = frozenset(field.name for field in fields(SpendSum)) - {"keys", "rows", "currency"}
+_DEEPER: Final = ((Level.AD, ("ad_id", "ad_name")), (Level.GROUP, ("group_id", "group_name")))
+
+Cell: TypeAlias = tuple[Any, ...]
+"""Bucket, if bucketed, and dimension values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpendSource:
+    """Evaluates leaves over `Relation.SPEND`."""
+
+    store: SpendStore
+    connected: Connections
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Spend alone."""
+        return frozenset({Relation.SPEND})
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures; a figure of a sum that is not known adds nothing, and the query layer asks for that.
+
+        Raises:
+            StoreUnavailable: spend cannot be read.
+        """
+        question = _Asked(plan)
+        sums = await asyncio.gather(*(self.store.spend(each) for each in question.plans.values()))
+        return question.grid(dict(zip(question.plans, sums, strict=True)))
+
+    async def state(self, workspace: Workspace, now: datetime) -> SourceState:
+        """Unknown as long as a platform is connected that was never read, or cannot be read now."""
+        try:
+            known = await self.connected.connections(workspace.id)
+            spending = await self.store.spending_platforms(workspace.id)
+        except StoreUnavailable:
+            return _silent(now, Reason.SOURCE_ERROR)
+        ours = [one for one in known if (one.is_live or one.is_broken) and advertises(one)]
+        if not ours:
+            return _silent(now, Reason.NO_AD_PLATFORM)
+        read = [one.last_synced_at for one in ours if one.is_live and one.last_synced_at]
+        if len(read) < len(ours):
+            return _silent(now, Reason.SOURCE_ERROR)
+        platforms = spending | {one.provider for one in ours}
+        watermark = min(now if now - last < PATIENCE else last for last in read)
+        return SourceState(watermark, several=frozenset({"platform"} if len(platforms) > 1 else ()))
+
+
+def advertises(connection: Connection) -> bool:
+    """Whether spend may be expected of a connection."""
+    return reports_spend(connection.provider, connection.kind)
+
+
+def _silent(now: datetime, reason: Reason) -> SourceState:
+    return SourceState(now, {Relation.SPEND: reason})
+
+
+class _Asked:
+    """A plan as sums of the store, and back."""
+
+    def __init__(self, plan: Aggregate) -> None:
+        self._plan = plan
+        self._zone = ZoneInfo(plan.scan.zone)
+        self._leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
+        self._grouped = tuple(columns[Relation.SPEND] for columns in plan.dimensions)
+        self._level_of = {leaf: _level(self._columns(leaf)) for leaf in self._leaves}
+        self.plans = {level: self._plan_of(level) for level in dict.fromkeys(self._level_of.values())}
+
+    def _columns(self, leaf: Leaf) -> tuple[str, ...]:
+        """Every column that is named."""
+        conditions = (*self._plan.scan.filters, *leaf.where)
+        named = (*self._grouped, *(each.column for each in conditions), leaf.column)
+        return tuple(name for column in named if column for name in column.split("|"))
+
+    def _plan_of(self, level: Level) -> SpendPlan:
+        scan = self._plan.scan
+        days = Range(scan.span, self._zone, scan.span.start)
+        named = [n for leaf, of in self._level_of.items() if of is level for n in self._columns(leaf)]
+        by = tuple(sorted({*named} - _FIGURES - {"currency"}))
+        lead = ("day",) if self._plan.buckets else ()
+        return SpendPlan(scan.workspace_id, days.first_day, days.last_day, level, (*lead, *by))
+
+    def grid(self, sums: dict[Level, list[SpendSum]]) -> Grid:
+        """What was found, in cells."""
+        cells: dict[Cell, dict[Leaf, Any]] = defaultdict(dict)
+        for level, found in sums.items():
+            for each in found:
+                row = _row(each, self.plans[level].by)
+                for leaf in self._met_by(row, level):
+                    values = cells[self._cell(row)]
+                    values[leaf] = _added(values.get(leaf), leaf, row)
+        rows = [
+            (*cell, *(_number(values.get(leaf)) for leaf in self._leaves)) for cell, values in cells.items()
+        ]
+        if not rows and not self._grouped and not self._plan.buckets:
+            rows = [(0,) * len(self._leaves)]
+        width = len(self._leaves)
+        return Grid(
+            rows, self._leaves, len(rows), tuple(map(sum, zip(*(row[-width:] for row in rows), strict=True)))
+        )
+
+    def _met_by(self, row: dict[str, Any], level: Level) -> Iterator[Leaf]:
+        """The leaves that count a row of a level."""
+        for leaf, of in self._level_of.items():
+            if of is level and _meets(row, (*self._plan.scan.filters, *leaf.where)):
+                yield leaf
+
+    def _cell(self, row: dict[str, Any]) -> Cell:
+        lead = (_bucket(row["day"], self._plan.buckets, self._zone),) if self._plan.buckets else ()
+        return (*lead, *(_value(row, column) for column in self._grouped))
+
+
+def _level(columns: Iterable[str]) -> Level:
+    """The level asked for by what is named: a campaign's row is never the sum of its ads (semantics 12.4)."""
+    named = frozenset(columns)
+    return next((level for level, of in _DEEPER if not named.isdisjoint(of)), Level.CAMPAIGN)
+
+
+def _bucket(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
+    """The bucket that holds the start of a day; the nearest of those shown where none does."""
+    return buckets.starts[max(bisect_right(buckets.starts, day_start(day, zone)) - 1, 0)]
+
+
+def _row(sums: SpendSum, by: Sequence[str]) -> dict[str, Any]:
+    """A sum as a row of the relation; conversions are in millionths."""
+    claimed = sums.conversions
+    figures = {name: getattr(sums, name) for name in _FIGURES} | {
+        "conversions": None if claimed is None else round(claimed * _MILLION)
+    }
+    return {**dict(zip(by, sums.keys, strict=True)), **figures, "currency": sums.currency, "rows": sums.rows}
+
+
+def _meets(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:
+    return all(meets(_value(row, each.column), each.op, each.value) for each in conditions)
+
+
+def _value(row: dict[str, Any], column: str) -> Any:
+    return next((row[name] for name in column.split("|") if row[name] is not None), None)
+
+
+def _added(before: Any, leaf: Leaf, row: dict[str, Any]) -> Any:
+    """What a leaf has counted, with one more row: a number, or the different values."""
+    if leaf.column is None:
+        return (before or 0) + row["rows"]
+    value = _value(row, leaf.column)
+    if leaf.distinct:
+        return (before or frozenset()) | ({value} - {None})
+    return (before or 0) + (value or 0)
+
+
+def _number(counted: Any) -> int:
+    return len(counted) if isinstance(counted, frozenset) else counted or 0
