@@ -5,9 +5,9 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.access_tables import OAUTH_ACCESS_TOKENS, OAUTH_GRANTS
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.authorization_tables import OAUTH_CLIENTS, OAUTH_TICKETS
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.values import row_of, value_of

@@ -7,14 +7,12 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from plugins.workspace_sql.changes_tables import RESOURCES
 from plugins.workspace_sql.click_tables import CLICK_COUNTS, CLICK_VISITS, CLICKS
-from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.database import Database, insert_into
 from service_core.plugin import Click, ClickCount, TaggedLink
 
-_INSERT: Final[Mapping[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _LINK: Final = "tracking_link"
 _TAG: Final = RESOURCES.c.state["tracking_identifier"].as_string()
 _COLUMNS: Final = tuple(column.name for column in CLICKS.columns)
@@ -87,7 +85,7 @@ def _record(connection: sa.Connection, clicks: Sequence[Click]) -> None:
 def _kept(connection: sa.Connection, clicks: Sequence[Click]) -> list[Click]:
     """Keep clicks; returns those that were not kept before."""
     rows = [{name: getattr(click, name) for name in _COLUMNS} for click in clicks]
-    insert = _INSERT[connection.dialect.name](CLICKS).on_conflict_do_nothing()
+    insert = insert_into(connection, CLICKS).on_conflict_do_nothing()
     new = set(connection.execute(insert.returning(CLICKS.c.id), rows).scalars())
     return [click for click in clicks if click.id in new]
 
@@ -96,7 +94,7 @@ def _first_ones(connection: sa.Connection, people: Sequence[Click]) -> Counter[U
     """Link -> visitors who had not clicked it in their hour."""
     visits = sorted({(click.hour, click.link_id, click.visitor) for click in people})
     rows = [{"hour": hour, "link_id": link, "visitor": visitor} for hour, link, visitor in visits]
-    insert = _INSERT[connection.dialect.name](CLICK_VISITS).on_conflict_do_nothing()
+    insert = insert_into(connection, CLICK_VISITS).on_conflict_do_nothing()
     return Counter(connection.execute(insert.returning(CLICK_VISITS.c.link_id), rows).scalars())
 
 
@@ -107,7 +105,7 @@ def _count(connection: sa.Connection, people: Sequence[Click], first: Counter[UU
         {"link_id": link, "workspace_id": owner, "clicks": clicks[link], "unique_clicks": first[link]}
         for link, owner in owners.items()
     ]
-    insert = _INSERT[connection.dialect.name](CLICK_COUNTS)
+    insert = insert_into(connection, CLICK_COUNTS)
     more = {name: CLICK_COUNTS.c[name] + insert.excluded[name] for name in ("clicks", "unique_clicks")}
     connection.execute(insert.on_conflict_do_update(index_elements=["link_id"], set_=more), rows)
 

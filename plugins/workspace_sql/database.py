@@ -4,12 +4,13 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine
 from plugins.workspace_sql.generation import begin, tell
 from plugins.workspace_sql.migrate import SchemaUnknown, upgrade
 from plugins.workspace_sql.reach import reaching
@@ -165,6 +166,11 @@ class Database(ABC):
     def _connected(self) -> AsyncEngine:
         assert self._engine is not None, "start() comes first"
         return self._engine
+
+
+def insert_into(connection: sa.Connection, table: sa.Table) -> Any:
+    """An INSERT in the words of the engine, which say what is done about a row that is there; no other engine's are loaded."""
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
 def reason_of(fault: Exception) -> str:

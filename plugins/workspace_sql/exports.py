@@ -7,8 +7,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.tables import METADATA

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.tables import GENERATION
 
 FRESH_SECONDS: Final = 0.005

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.access_tables import INVITATIONS, MEMBERS, OAUTH_GRANTS
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.rows import workspace_of
 from plugins.workspace_sql.tables import WORKSPACES

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.tables import WORKSPACES
 

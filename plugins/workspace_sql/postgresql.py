@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.database import Database, reason_of
 from plugins.workspace_sql.patience import within
 from plugins.workspace_sql.polled import PolledGeneration

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.changes_tables import AUDIT, REPLAYS, RESOURCE_KEYS, RESOURCES
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.owners import SqlOwner

@@ -3,9 +3,9 @@
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from plugins.workspace_sql.access_tables import ACCOUNTS, KEY_REQUESTS, MEMBERS, SIGNUPS
+from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.rows import credential_row, workspace_row

@@ -7,13 +7,11 @@ from typing import Any, Final
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.database import Database, insert_into
 from plugins.workspace_sql.spend_tables import AD_ENTITIES, AD_SPEND
 from service_core.plugin import Entity, Level, SpendPlan, SpendRow, SpendSum
 
-_INSERT: Final[Mapping[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _MILLION: Final = 1_000_000
 _BATCH: Final = 500
 """Rows looked up and written at a time: a sync brings a month of every ad of an account."""
@@ -167,7 +165,7 @@ def _upsert(
     connection: sa.Connection, table: sa.Table, rows: Sequence[_Row], newer: str | None = None
 ) -> None:
     """Add rows, or replace those with their keys; with ``newer`` only those that are not younger by it."""
-    insert = _INSERT[connection.dialect.name](table)
+    insert = insert_into(connection, table)
     keys = [column.name for column in table.primary_key]
     changed = {name: insert.excluded[name] for name in rows[0] if name not in keys}
     older = None if newer is None else table.c[newer] <= insert.excluded[newer]

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine, create_async_engine
 from plugins.workspace_sql.database import Database, reason_of
 from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, probe
