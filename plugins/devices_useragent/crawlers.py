@@ -3,7 +3,6 @@
 import re
 from typing import Final
 
-from crawleruseragents import CRAWLER_USER_AGENTS_DATA  # type: ignore[import-untyped]  # ships no types
 from ua_parser_rs import UserAgentExtractor
 
 _HEADLESS: Final = re.compile(
@@ -23,6 +22,11 @@ class Crawlers:
     """
 
     def __init__(self) -> None:
+        # 2.5 MB, for a service at which nothing arrives.
+        from crawleruseragents import (  # type: ignore[import-untyped]  # noqa: PLC0415 - ships no types
+            CRAWLER_USER_AGENTS_DATA,
+        )
+
         patterns = [(entry["pattern"], None, None, None, None, None) for entry in CRAWLER_USER_AGENTS_DATA]
         self._listed = UserAgentExtractor(patterns)
 
