@@ -21,6 +21,7 @@ from service_core.changes.ports import Holders, Units
 from service_core.commerce.ads.ports import AdTurns
 from service_core.commerce.providers.ports import SealedSecrets, Vault
 from service_core.commerce.ads.ports import SpendStore
+from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
@@ -77,6 +78,7 @@ class WorkspaceDatabase(
     TagClicks,
     LinkTags,
     SpendStore,
+    SubscriptionStore,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""

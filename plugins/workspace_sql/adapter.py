@@ -29,6 +29,7 @@ from plugins.workspace_sql.shares import SqlShares
 from plugins.workspace_sql.signups import SqlSignups
 from plugins.workspace_sql.spend import SqlSpend
 from plugins.workspace_sql.sqlite import SqliteDatabase
+from plugins.workspace_sql.subscriptions import SqlSubscriptions
 from plugins.workspace_sql.tables import CREDENTIALS, WORKSPACES
 from plugins.workspace_sql.visit_claims import SqlVisitClaims
 from service_core.plugin import Credential, Identity, Workspace
@@ -69,6 +70,7 @@ class SqlDirectory(
     SqlAdTurns,
     SqlUsageNotices,
     SqlSpend,
+    SqlSubscriptions,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""
 

@@ -7,6 +7,8 @@ import sqlalchemy as sa
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.tables import METADATA
 
+_BY_CODE_POINT: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def _place() -> tuple[sa.Column[object], ...]:
     """Whose and of which subscription: what every table begins with."""
@@ -92,6 +94,7 @@ PHASES: Final = sa.Table(
     sa.Column("standing", sa.String(16), nullable=False),
     sa.Column("dead_since", Instant),
     sa.Column("started_at", Instant, nullable=False),
-    sa.Index("ix_subscription_phases_started_at", "workspace_id", "started_at", "subscription"),
+    sa.Column("subscription_id", _BY_CODE_POINT, nullable=False),
+    sa.Index("ix_subscription_phases_started_at", "workspace_id", "started_at", "subscription_id"),
 )
 """How a subscription stood since when, likewise; the last one has no end."""

@@ -1,29 +1,103 @@
 """Where subscriptions are kept."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
 from typing import Protocol
 from uuid import UUID
 
-from service_core.commerce.subscriptions.model import SubscriptionDeed, SubscriptionState
+from service_core.commerce.subscriptions.model import (
+    SubscriptionDeed,
+    SubscriptionState,
+    SubscriptionStatus,
+)
+from service_core.commerce.subscriptions.movements import MovementKind
+from service_core.commerce.subscriptions.standing import Stance, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class MovementPlan:
+    """Which movements are summed, and by what.
+
+    Attributes:
+        edges: ascending instants; the first bucket lies from the first to before the second. What lies
+            before all of them is summed, too.
+        by: columns that make a group: ``product``, ``provider``, ``plan``. ``currency`` always does.
+    """
+
+    workspace_id: UUID
+    edges: tuple[datetime, ...]
+    by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The sum of the movements of one kind in a bucket.
+
+    Attributes:
+        bucket: its number; -1 for all that lies before the first.
+        keys: values of the columns asked for, in their order.
+        count: how many movements there are.
+    """
+
+    bucket: int
+    kind: MovementKind
+    keys: tuple[str | None, ...]
+    currency: str | None
+    count: int
+    worth: Fraction
+    live: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionPage:
+    """Subscriptions alive at any time of a span, newest start first, ties by id.
+
+    Attributes:
+        start, end: of the span; what is told of them is what was known at its end.
+        status: theirs at its end.
+    """
+
+    workspace_id: UUID
+    start: datetime
+    end: datetime
+    limit: int
+    offset: int = 0
+    provider: str | None = None
+    status: SubscriptionStatus | None = None
 
 
 class SubscriptionStore(Protocol):
-    """The subscriptions of every workspace, state after state; nothing is changed in place."""
+    """The subscriptions of every workspace, state after state; nothing is changed in place.
+
+    What is of a test is kept and never told.
+    """
 
     async def add_subscription_facts(
         self, workspace_id: UUID, states: Sequence[SubscriptionState], deeds: Sequence[SubscriptionDeed]
     ) -> None:
         """Keep them; one whose natural key is known changes nothing."""
 
-    async def subscription_states(self, workspace_id: UUID) -> Sequence[SubscriptionState]:
-        """Every state but of tests, by subscription, then by time.
+    async def subscription_movements(self, plan: MovementPlan) -> Sequence[Moved]:
+        """Sums of movements by bucket, kind and the columns asked for.
 
         Raises:
             StoreUnavailable: they cannot be read; that is not the same as none.
         """
 
-    async def subscription_deeds(self, workspace_id: UUID) -> Sequence[SubscriptionDeed]:
-        """Every deed but of tests, in order of time.
+    async def subscriptions(self, page: SubscriptionPage) -> Sequence[Stance]:
+        """A page of subscriptions, each as it stood at the end of the span.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def subscription_standings(
+        self, workspace_id: UUID, at: datetime, provider: str | None = None
+    ) -> dict[Standing, int]:
+        """How many subscriptions stood how just before an instant.
 
         Raises:
             StoreUnavailable: they cannot be read.

@@ -13,6 +13,7 @@ _INSTANT = sa.DateTime(timezone=True)
 
 def upgrade() -> None:
     """Create the tables."""
+    by_code_point = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
     op.create_table(
         "subscription_states",
         *_place("subscription_states", "message_id"),
@@ -67,11 +68,12 @@ def upgrade() -> None:
         sa.Column("standing", sa.String(16), nullable=False),
         sa.Column("dead_since", _INSTANT),
         sa.Column("started_at", _INSTANT, nullable=False),
+        sa.Column("subscription_id", by_code_point, nullable=False),
     )
     op.create_index(
         "ix_subscription_phases_started_at",
         "subscription_phases",
-        ["workspace_id", "started_at", "subscription"],
+        ["workspace_id", "started_at", "subscription_id"],
     )
 
 

@@ -1,0 +1,81 @@
+"""The store of subscriptions, in memory and in SQL, answers one thing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+
+from plugins import workspace_sql
+from service_core.access.keys import found_workspace
+from service_core.commerce.subscriptions.model import SubscriptionStatus
+from service_core.commerce.subscriptions.ports import MovementPlan, SubscriptionPage
+from service_core.extension.registry import load
+from service_core.testing.subscription_histories import histories
+from service_core.testing.subscriptions import MemorySubscriptions
+from tests.insight.living import generated
+
+NOW = datetime(2026, 7, 1, tzinfo=UTC)
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+EDGES = tuple(NOW + timedelta(days=day, hours=day % 5) for day in (3, 10, 20, 20, 45))
+
+
+@pytest.fixture
+async def store(workspace_url, tmp_path):
+    directory = REGISTRY.open("workspace", workspace_url, folder=tmp_path)
+    await directory.start()
+    yield directory
+    await directory.aclose()
+
+
+async def new_workspace(store):
+    return (await found_workspace(store, NOW, name="Example Shop")).workspace.id
+
+
+def by_place(sums):
+    return sorted(sums, key=repr)
+
+
+@generated
+@given(told=histories(NOW, 40))
+async def test_a_database_sums_and_lists_as_the_oracle_does(store, told):
+    oracle, workspace_id = MemorySubscriptions(), await new_workspace(store)
+    for one in (oracle, store):
+        await one.add_subscription_facts(workspace_id, told.states, told.deeds)
+    for by in ((), ("plan",), ("product", "provider", "plan")):
+        plan = MovementPlan(workspace_id, EDGES, by)
+        assert by_place(await store.subscription_movements(plan)) == by_place(
+            await oracle.subscription_movements(plan)
+        )
+    for end in EDGES[1:]:
+        for provider in (None, "stripe"):
+            assert await store.subscription_standings(workspace_id, end, provider) == (
+                await oracle.subscription_standings(workspace_id, end, provider)
+            )
+            page = SubscriptionPage(workspace_id, EDGES[0], end, 100, provider=provider)
+            assert await store.subscriptions(page) == await oracle.subscriptions(page)
+        paused = replace(page, status=SubscriptionStatus.CANCELED, limit=2, offset=1)
+        assert await store.subscriptions(paused) == await oracle.subscriptions(paused)
+
+
+@generated
+@given(told=histories(NOW, 40))
+async def test_messages_in_another_order_and_twice_change_nothing(store, told):
+    first, second = await new_workspace(store), await new_workspace(store)
+    await store.add_subscription_facts(first, told.states, told.deeds)
+    for message in Random(1).sample([*told.states, *told.deeds] * 2, 2 * len(told.states + told.deeds)):
+        states = [message] if message in told.states else []
+        await store.add_subscription_facts(second, states, [] if states else [message])
+    plans = (MovementPlan(id_, EDGES, ("plan", "product")) for id_ in (first, second))
+    one, other = [by_place(await store.subscription_movements(plan)) for plan in plans]
+    assert one == other
+    pages = (SubscriptionPage(id_, EDGES[0], EDGES[-1], 100) for id_ in (first, second))
+    listed, again = [await store.subscriptions(page) for page in pages]
+    assert listed == again
+
+
+async def test_a_workspace_of_nobody_is_empty(store):
+    assert await store.subscription_movements(MovementPlan(uuid4(), EDGES)) == []
+    assert await store.subscriptions(SubscriptionPage(uuid4(), EDGES[0], EDGES[1], 10)) == []
