@@ -70,7 +70,7 @@ def _priced(running: SubscriptionState, message: AppStoreMessage) -> Subscriptio
     """With the price of the period that begins; one that costs nothing does not say it."""
     begun = message.purchased_at or message.told_at
     first = message.kind is AppStoreKind.INITIAL_PURCHASE
-    if message.paid is None or message.trial:
+    if message.paid is None:
         return replace(running, started_at=begun if first else None)
     interval, count = period_of(begun, message.expires_at)
     return replace(

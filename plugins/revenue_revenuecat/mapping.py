@@ -1,0 +1,119 @@
+"""A message of RevenueCat as what it says. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.plugin import AppStoreKind, AppStoreMessage, Mapped, MessageFields, map_app_store
+
+PROVIDER: Final = "revenuecat"
+VISITOR: Final = "touchpoint_id"
+"""Attribute of a customer that carries the visitor's id."""
+
+_KINDS: Final = frozenset(AppStoreKind)
+_ANONYMOUS: Final = "$RCAnonymousID:"
+_KEPT: Final = (
+    "store",
+    "period_type",
+    "country_code",
+    "offer_code",
+    "new_product_id",
+    "presented_offering_id",
+)
+_SHARES: Final = ("tax_percentage", "commission_percentage", "takehome_percentage")
+_LISTS: Final = ("entitlement_ids", "transferred_from", "transferred_to")
+
+
+def mapped(message: Mapping[str, Any], account_id: str) -> Mapped:
+    """What the body of a webhook says.
+
+    Raises:
+        ValueError: it has no event, or an event without type, id or time.
+    """
+    event = MessageFields(message).inner("event")
+    id_, kind = event.required("id"), event.required("type").lower()
+    told_at = _told_at(event)
+    if kind not in _KINDS:
+        return Mapped(id_, None, told_at)
+    return map_app_store(_read(event, id_, AppStoreKind(kind), told_at), PROVIDER, account_id)
+
+
+def _told_at(event: MessageFields) -> datetime:
+    told_at = event.instant("event_timestamp_ms") or event.instant("purchased_at_ms")
+    if told_at is None:
+        raise ValueError("event_timestamp_ms is missing")
+    return told_at
+
+
+def _read(event: MessageFields, id_: str, kind: AppStoreKind, told_at: datetime) -> AppStoreMessage:
+    price, currency = _price(event)
+    transfer = kind is AppStoreKind.TRANSFER
+    return AppStoreMessage(
+        id=id_,
+        kind=kind,
+        told_at=told_at,
+        subscription_id=None if transfer else _subscription(event),
+        transaction_id=event.text("transaction_id"),
+        product_id=event.text("product_id"),
+        plan=next(iter(event.texts("entitlement_ids")), None),
+        trial=event.text("period_type") == "TRIAL",
+        converts_trial=event.flag("is_trial_conversion"),
+        price=price,
+        currency=currency,
+        commission=event.number("commission_percentage"),
+        purchased_at=event.instant("purchased_at_ms"),
+        expires_at=event.instant("expiration_at_ms"),
+        reason=event.text("cancel_reason") or event.text("expiration_reason"),
+        identity=_identity(event),
+        external_ids=_external_ids(event),
+        properties=_kept(event),
+        test=event.text("environment") == "SANDBOX",
+    )
+
+
+def _subscription(event: MessageFields) -> str | None:
+    return event.text("original_transaction_id") or event.text("transaction_id")
+
+
+def _price(event: MessageFields) -> tuple[Decimal | None, str | None]:
+    """As it was paid, else in dollars, in which RevenueCat tells every price."""
+    paid, currency = event.number("price_in_purchased_currency"), event.currency("currency")
+    if paid is not None and currency is not None:
+        return paid, currency
+    dollars = event.number("price")
+    return dollars, currency if dollars is None else "USD"
+
+
+def _app_users(event: MessageFields) -> list[str]:
+    """Every id of the customer, the one seen last before those of earlier days."""
+    named = [event.text("app_user_id"), event.text("original_app_user_id")]
+    told = [*named[:1], *event.texts("transferred_to"), *named[1:], *event.texts("aliases")]
+    return [id_ for id_ in told if id_ is not None]
+
+
+def _identity(event: MessageFields) -> dict[str, str]:
+    attributes = event.inner("subscriber_attributes")
+    known = {
+        "visitor_id": attributes.inner(VISITOR).text("value"),
+        "user_id": next((id_ for id_ in _app_users(event) if not id_.startswith(_ANONYMOUS)), None),
+        "email": attributes.inner("$email").text("value") or attributes.inner("email").text("value"),
+    }
+    return {name: id_ for name, id_ in known.items() if id_ is not None}
+
+
+def _external_ids(event: MessageFields) -> dict[str, str]:
+    """The first id the customer ever had, which stays."""
+    customer = event.text("original_app_user_id") or next(iter(_app_users(event)), None)
+    return {} if customer is None else {PROVIDER: customer}
+
+
+def _kept(event: MessageFields) -> dict[str, Any]:
+    texts = {name: event.text(name) for name in _KEPT}
+    shares = {name: event.number(name) for name in _SHARES}
+    lists = {name: event.texts(name) for name in _LISTS}
+    return (
+        {name: value for name, value in texts.items() if value is not None}
+        | {name: f"{share:f}" for name, share in shares.items() if share is not None}
+        | {name: listed for name, listed in lists.items() if listed}
+    )

@@ -1,0 +1,109 @@
+"""A message of Superwall as what it says. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.plugin import AppStoreKind, AppStoreMessage, Mapped, MessageFields, map_app_store
+
+PROVIDER: Final = "superwall"
+VISITOR: Final = "touchpoint_id"
+"""Attribute of a user that carries the visitor's id."""
+
+_ALIAS: Final = "$SuperwallAlias:"
+_KINDS: Final = frozenset(AppStoreKind) - {
+    AppStoreKind.SUBSCRIPTION_EXTENDED,
+    AppStoreKind.TRANSFER,
+    AppStoreKind.REFUND_REVERSED,
+}
+_KEPT: Final = {
+    "store": "store",
+    "periodType": "period_type",
+    "countryCode": "country_code",
+    "offerCode": "offer_code",
+    "newProductId": "new_product_id",
+    "bundleId": "bundle_id",
+}
+_NUMBERS: Final = {
+    "proceeds": "proceeds_usd",
+    "taxPercentage": "tax_percentage",
+    "commissionPercentage": "commission_percentage",
+    "takehomePercentage": "takehome_percentage",
+}
+
+
+def mapped(message: Mapping[str, Any], account_id: str) -> Mapped:
+    """What the body of a webhook says.
+
+    Raises:
+        ValueError: it has no data, or data without name, id or time.
+    """
+    outer = MessageFields(message)
+    data = outer.inner("data")
+    id_, kind = data.required("id"), data.text("name") or outer.required("type")
+    told_at = data.instant("ts") or outer.instant("timestamp")
+    if told_at is None:
+        raise ValueError("ts is missing")
+    if kind not in _KINDS:
+        return Mapped(id_, None, told_at)
+    return map_app_store(_read(data, id_, AppStoreKind(kind), told_at), PROVIDER, account_id)
+
+
+def _read(data: MessageFields, id_: str, kind: AppStoreKind, told_at: datetime) -> AppStoreMessage:
+    price, currency = _price(data)
+    in_trial = data.text("periodType") == "TRIAL"
+    # The documents take a renewal in a trial for its conversion, with and without the flag.
+    converted = data.flag("isTrialConversion") or (in_trial and kind is AppStoreKind.RENEWAL)
+    return AppStoreMessage(
+        id=id_,
+        kind=kind,
+        told_at=told_at,
+        subscription_id=data.text("originalTransactionId") or data.text("transactionId"),
+        transaction_id=data.text("transactionId"),
+        product_id=data.text("productId"),
+        trial=in_trial and not converted,
+        converts_trial=converted,
+        price=price,
+        currency=currency,
+        commission=data.number("commissionPercentage"),
+        purchased_at=data.instant("purchasedAt"),
+        expires_at=data.instant("expirationAt"),
+        reason=data.text("cancelReason") or data.text("expirationReason"),
+        identity=_identity(data),
+        external_ids=_external_ids(data),
+        properties=_kept(data),
+        test=data.text("environment") == "SANDBOX",
+    )
+
+
+def _price(data: MessageFields) -> tuple[Decimal | None, str | None]:
+    """As it was paid, else in dollars, in which Superwall tells every price."""
+    paid, currency = data.number("priceInPurchasedCurrency"), data.currency("currencyCode")
+    if paid is not None and currency is not None:
+        return paid, currency
+    dollars = data.number("price")
+    return dollars, currency if dollars is None else "USD"
+
+
+def _identity(data: MessageFields) -> dict[str, str]:
+    attributes, user = data.inner("userAttributes"), data.text("originalAppUserId")
+    known = {
+        "visitor_id": attributes.text(VISITOR),
+        "user_id": None if user is None or user.startswith(_ALIAS) else user,
+        "email": attributes.text("email"),
+    }
+    return {name: id_ for name, id_ in known.items() if id_ is not None}
+
+
+def _external_ids(data: MessageFields) -> dict[str, str]:
+    user = data.text("originalAppUserId")
+    return {} if user is None else {PROVIDER: user}
+
+
+def _kept(data: MessageFields) -> dict[str, Any]:
+    texts = {name: data.text(field) for field, name in _KEPT.items()}
+    numbers = {name: data.number(field) for field, name in _NUMBERS.items()}
+    return {name: value for name, value in texts.items() if value is not None} | {
+        name: f"{value:f}" for name, value in numbers.items() if value is not None
+    }
