@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from dependency_injector import containers, providers
+from dependency_injector import providers
 
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Accounts, Invitations, Members, Passwords, Sessions
@@ -18,9 +18,8 @@ from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
-from service_core.commerce.ads.ports import AdTurns
+from service_core.commerce.ads.ports import AdTurns, SpendStore
 from service_core.commerce.providers.ports import SealedSecrets, Vault
-from service_core.commerce.ads.ports import SpendStore
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension.registry import Registry
@@ -41,7 +40,6 @@ from service_core.intake.ports import (
     Place,
     Quarantine,
 )
-from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
 from service_core.workspace.limits.ports import UsageNotices
 from service_core.workspace.links.domains.ports import TextRecords
@@ -136,10 +134,6 @@ SETTINGS: Final[Mapping[str, str]] = {
 """Port -> the setting whose URL names its adapter, for whoever reads of it; the container says it in code."""
 
 
-def _open(registry: Registry, folder: Path, port: str, url: str) -> Any:
-    return registry.open(port, url, folder=folder)
-
-
 class Nowhere:
     """The `Geo` of a deployment without a place database: every place is unknown."""
 
@@ -148,41 +142,33 @@ class Nowhere:
         return None
 
 
-def _open_geo(registry: Registry, folder: Path, url: str) -> Any:
-    return _open(registry, folder, "geo", url) if url else Nowhere()
+class Container:
+    """Ports of one deployment. Only this package sees it.
 
+    It is a class of ours: those of the library load what wires web frameworks, and with it what is installed of
+    these, 4 MB of a process that has none.
+    """
 
-def _open_edge(registry: Registry, folder: Path, url: str) -> Any:
-    return _open(registry, folder, "edge", url) if url else NoMemory()
+    def __init__(self, settings: Settings, folder: Path, registry: Registry) -> None:
+        def port(name: str, url: str) -> providers.Provider[Any]:
+            return providers.Singleton(registry.open, name, url, folder=folder)
 
-
-def _open_passkeys(registry: Registry, folder: Path, url: str) -> Any:
-    return _open(registry, folder, "passkeys", url) if url else None
-
-
-class Container(containers.DeclarativeContainer):
-    """Ports of one deployment. Only this package sees it."""
-
-    settings = providers.Dependency(instance_of=Settings)
-    folder = providers.Dependency(instance_of=Path)
-    registry = providers.Dependency(instance_of=Registry)
-    clock: providers.Dependency[Clock] = providers.Dependency()
-
-    workspace = providers.Singleton(_open, registry, folder, "workspace", settings.provided.storage.workspace)
-    limits = providers.Singleton(_open, registry, folder, "limits", settings.provided.limits.store)
-    queue = providers.Singleton(_open, registry, folder, "queue", settings.provided.ingest.queue)
-    edge = providers.Singleton(_open_edge, registry, folder, settings.provided.links.edge)
-    dns = providers.Singleton(_open, registry, folder, "dns", settings.provided.links.dns)
-    events = providers.Singleton(_open, registry, folder, "events", settings.provided.storage.events)
-    jobs = providers.Singleton(_open, registry, folder, "jobs", settings.provided.exports.jobs)
-    sink = providers.Singleton(_open, registry, folder, "sink", settings.provided.exports.sink)
-    geo = providers.Singleton(_open_geo, registry, folder, settings.provided.geo.database)
-    devices = providers.Singleton(_open, registry, folder, "devices", settings.provided.devices.parser)
-    domains = providers.Singleton(_open, registry, folder, "domains", settings.provided.domains.suffixes)
-    passwords = providers.Singleton(
-        _open, registry, folder, "passwords", settings.provided.accounts.passwords
-    )
-    passkeys = providers.Singleton(_open_passkeys, registry, folder, settings.provided.accounts.passkeys)
-    vault = providers.Singleton(_open, registry, folder, "vault", settings.provided.connections.key)
-    mail = providers.Singleton(_open, registry, folder, "mail", settings.provided.mail.outbox)
-    checkout = providers.Singleton(_open, registry, folder, "checkout", settings.provided.signup.checkout)
+        self.workspace: Final = port("workspace", settings.storage.workspace)
+        self.limits: Final = port("limits", settings.limits.store)
+        self.queue: Final = port("queue", settings.ingest.queue)
+        edge = settings.links.edge
+        self.edge: Final = port("edge", edge) if edge else providers.Singleton(NoMemory)
+        self.dns: Final = port("dns", settings.links.dns)
+        self.events: Final = port("events", settings.storage.events)
+        self.jobs: Final = port("jobs", settings.exports.jobs)
+        self.sink: Final = port("sink", settings.exports.sink)
+        places = settings.geo.database
+        self.geo: Final = port("geo", places) if places else providers.Singleton(Nowhere)
+        self.devices: Final = port("devices", settings.devices.parser)
+        self.domains: Final = port("domains", settings.domains.suffixes)
+        self.passwords: Final = port("passwords", settings.accounts.passwords)
+        passkeys = settings.accounts.passkeys
+        self.passkeys: Final = port("passkeys", passkeys) if passkeys else providers.Object(None)
+        self.vault: Final = port("vault", settings.connections.key)
+        self.mail: Final = port("mail", settings.mail.outbox)
+        self.checkout: Final = port("checkout", settings.signup.checkout)

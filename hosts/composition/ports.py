@@ -5,8 +5,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from dependency_injector import providers
-
 from hosts.composition.container import PORTS, Container, EventDatabase, WorkspaceDatabase
 from service_core.access.mail import Mail
 from service_core.access.members.ports import Passwords
@@ -31,9 +29,8 @@ class Ports:
     """
 
     def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
-        self._container = Container(
-            settings=settings, folder=folder, registry=registry, clock=providers.Object(clock)
-        )
+        self._container = Container(settings, folder, registry)
+        self._clock = clock
 
     @property
     def workspace(self) -> WorkspaceDatabase:
@@ -128,7 +125,7 @@ class Ports:
     @property
     def clock(self) -> Clock:
         """The present."""
-        return self._container.clock()
+        return self._clock
 
     def all(self) -> tuple[object, ...]:
         """Every adapter, in the order they are started."""
@@ -139,7 +136,7 @@ class Ports:
         return {kind: self._adapter(port) for port, kinds in PORTS.items() for kind in kinds}
 
     def _adapter(self, port: str) -> object:
-        return self._container.providers[port]()
+        return getattr(self._container, port)()
 
 
 @asynccontextmanager
