@@ -6,6 +6,7 @@ from service_core.access.requests import operations as requests
 from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
 from service_core.changes.resource import Writable
+from service_core.commerce.ads import operations as ads
 from service_core.delivery.exports import operations as exports
 from service_core.extension.hooks import hook
 from service_core.gateway import operations as gateway
@@ -51,6 +52,7 @@ def operations() -> Iterable[Operation]:
         *cohorts.OPERATIONS,
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
+        *ads.OPERATIONS,
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,

@@ -113,10 +113,10 @@ class _Asked:
         cells: dict[Cell, dict[Leaf, Any]] = defaultdict(dict)
         for level, found in sums.items():
             for each in found:
-                row = _row(each, self.plans[level].by)
+                row = as_row(each, self.plans[level].by)
                 for leaf in self._met_by(row, level):
                     values = cells[self._cell(row)]
-                    values[leaf] = _added(values.get(leaf), leaf, row)
+                    values[leaf] = added(values.get(leaf), leaf, row)
         rows = [
             (*cell, *(_number(values.get(leaf)) for leaf in self._leaves)) for cell, values in cells.items()
         ]
@@ -130,7 +130,7 @@ class _Asked:
     def _met_by(self, row: dict[str, Any], level: Level) -> Iterator[Leaf]:
         """The leaves that count a row of a level."""
         for leaf, of in self._level_of.items():
-            if of is level and _meets(row, (*self._plan.scan.filters, *leaf.where)):
+            if of is level and is_met(row, (*self._plan.scan.filters, *leaf.where)):
                 yield leaf
 
     def _cell(self, row: dict[str, Any]) -> Cell:
@@ -149,8 +149,8 @@ def _bucket(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
     return buckets.starts[max(bisect_right(buckets.starts, day_start(day, zone)) - 1, 0)]
 
 
-def _row(sums: SpendSum, by: Sequence[str]) -> dict[str, Any]:
-    """A sum as a row of the relation; conversions are in millionths."""
+def as_row(sums: SpendSum, by: Sequence[str] = ()) -> dict[str, Any]:
+    """A sum as a row of the relation, and how many rows it is of; conversions are in millionths."""
     claimed = sums.conversions
     figures = {name: getattr(sums, name) for name in _FIGURES} | {
         "conversions": None if claimed is None else round(claimed * _MILLION)
@@ -158,7 +158,8 @@ def _row(sums: SpendSum, by: Sequence[str]) -> dict[str, Any]:
     return {**dict(zip(by, sums.keys, strict=True)), **figures, "currency": sums.currency, "rows": sums.rows}
 
 
-def _meets(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:
+def is_met(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:
+    """Whether a row meets all conditions."""
     return all(meets(_value(row, each.column), each.op, each.value) for each in conditions)
 
 
@@ -166,7 +167,7 @@ def _value(row: dict[str, Any], column: str) -> Any:
     return next((row[name] for name in column.split("|") if row[name] is not None), None)
 
 
-def _added(before: Any, leaf: Leaf, row: dict[str, Any]) -> Any:
+def added(before: Any, leaf: Leaf, row: dict[str, Any]) -> Any:
     """What a leaf has counted, with one more row: a number, or the different values."""
     if leaf.column is None:
         return (before or 0) + row["rows"]
