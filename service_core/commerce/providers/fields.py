@@ -52,6 +52,15 @@ class MessageFields:
         value = self.values.get(name)
         return MessageFields(value if isinstance(value, dict) else {})
 
+    def inners(self, name: str) -> "list[MessageFields]":
+        """The objects of a list; an empty one when there is none."""
+        value = self.values.get(name)
+        return [
+            MessageFields(item)
+            for item in (value if isinstance(value, list) else [])
+            if isinstance(item, dict)
+        ]
+
     def number(self, name: str) -> Decimal | None:
         """A number as it was written.
 
@@ -73,6 +82,22 @@ class MessageFields:
         try:
             return None if stamp is None else _EPOCH + timedelta(milliseconds=int(stamp))
         except OverflowError:
+            return None
+
+    def seconds(self, name: str) -> datetime | None:
+        """Epoch seconds as aware UTC."""
+        stamp = self.number(name)
+        try:
+            return None if stamp is None else _EPOCH + timedelta(seconds=int(stamp))
+        except OverflowError:
+            return None
+
+    def written_instant(self, name: str) -> datetime | None:
+        """A time in ISO 8601 with its offset, as aware UTC."""
+        try:
+            read = datetime.fromisoformat(self.text(name) or "")
+            return None if read.tzinfo is None else read.astimezone(UTC)
+        except (ValueError, OverflowError):
             return None
 
     def flag(self, name: str) -> bool:

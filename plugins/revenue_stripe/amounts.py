@@ -1,0 +1,31 @@
+"""Amounts as Stripe writes them: whole numbers of a unit that is not always the currency's smallest."""
+
+from decimal import Decimal
+from typing import Final
+
+from service_core.plugin import to_minor
+
+_DECIMALS: Final = {
+    code: decimals
+    for decimals, codes in (
+        (0, "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF"),
+        (3, "BHD JOD KWD OMR TND"),
+    )
+    for code in codes.split()
+}
+"""Hundredths elsewhere: also of ISK and UGX, which have none themselves."""
+
+
+def major(amount: Decimal, currency: str) -> Decimal:
+    """Stripe's units -> major units, exactly."""
+    return amount.scaleb(-_DECIMALS.get(currency, 2))
+
+
+def written(amount: Decimal, currency: str) -> str:
+    """Stripe's units -> major units as a decimal text."""
+    return f"{major(amount, currency):f}"
+
+
+def minor(amount: Decimal, currency: str) -> int:
+    """Stripe's units -> minor units of the currency."""
+    return to_minor(major(amount, currency), currency)

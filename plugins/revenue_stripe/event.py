@@ -1,0 +1,144 @@
+"""An event of Stripe around the object it is about, and who that is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from service_core.plugin import Mapped, MessageFields
+
+PROVIDER: Final = "stripe"
+PAYMENT: Final = "stripe_payment"
+"""Namespace of ids of payments: all that is told of one is of one person."""
+
+CHECKOUT_SESSION: Final = "stripe_checkout_session"
+"""Namespace of ids of Checkout sessions, which an event ``$stripe_checkout_session`` of the site carries, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripeEvent:
+    """A webhook, read as far as all kinds are alike.
+
+    Attributes:
+        about: the object it is about.
+        before: the values of the object that were others before.
+    """
+
+    id: str
+    kind: str
+    at: datetime
+    about: MessageFields
+    before: MessageFields
+    account_id: str
+    test: bool
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any], account_id: str) -> "StripeEvent":
+        """Read a message.
+
+        Raises:
+            ValueError: it has no id, type or time.
+        """
+        fields = MessageFields(message)
+        data, at = fields.inner("data"), fields.seconds("created")
+        if at is None:
+            raise ValueError("created is missing")
+        return cls(
+            id=fields.required("id"),
+            kind=fields.required("type"),
+            at=at,
+            about=data.inner("object"),
+            before=data.inner("previous_attributes"),
+            account_id=account_id,
+            test=not fields.flag("livemode"),
+        )
+
+    def mapped(
+        self,
+        event_name: str | None,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        payment: str | None = None,
+        session: str | None = None,
+        **facts: Any,
+    ) -> Mapped:
+        """What it says, with everything by which a person may be found.
+
+        Args:
+            event_name: by the map of the provider.
+            properties: of the event; those without a value are left out.
+            payment: id of the payment it is about.
+            session: id of the Checkout session it is about.
+            facts: states or deeds.
+        """
+        ids = {PROVIDER: self.customer, PAYMENT: payment, CHECKOUT_SESSION: session}
+        return Mapped(
+            message_id=self.id,
+            event_name=event_name,
+            at=self.at,
+            identity=self._identity(),
+            properties={name: value for name, value in (properties or {}).items() if value is not None},
+            external_ids={name: id_ for name, id_ in ids.items() if id_ is not None},
+            test=self.test,
+            **facts,
+        )
+
+    @property
+    def customer(self) -> str | None:
+        """Id of the customer."""
+        about = self.about
+        return about.required("id") if about.text("object") == "customer" else reference(about, "customer")
+
+    def currency(self) -> str:
+        """Of every amount of the object.
+
+        Raises:
+            ValueError: it names none.
+        """
+        code = self.about.currency("currency")
+        if code is None:
+            raise ValueError("currency is missing")
+        return code
+
+    def amount(self, name: str) -> Decimal:
+        """An amount of the object in Stripe's units.
+
+        Raises:
+            ValueError: it is missing.
+        """
+        amount = self.about.number(name)
+        if amount is None:
+            raise ValueError(f"{name} is missing")
+        return amount
+
+    def _identity(self) -> dict[str, str]:
+        about = self.about
+        metadata = (
+            about.inner("metadata"),
+            *(inner.inner("metadata") for inner in subscription_details(about)),
+        )
+        known = {
+            "visitor_id": about.text("client_reference_id") or _first(metadata, "visitor_id"),
+            "user_id": _first(metadata, "user_id"),
+            "email": about.text("email")
+            or about.text("customer_email")
+            or about.text("receipt_email")
+            or about.inner("customer_details").text("email")
+            or about.inner("billing_details").text("email"),
+        }
+        return {name: id_ for name, id_ in known.items() if id_ is not None}
+
+
+def reference(fields: MessageFields, name: str) -> str | None:
+    """The id of another object, which stands there alone or is expanded."""
+    return fields.text(name) or fields.inner(name).text("id")
+
+
+def subscription_details(invoice: MessageFields) -> tuple[MessageFields, MessageFields]:
+    """What an invoice says of its subscription, in versions of the API since 2025-03-31 and before."""
+    return invoice.inner("parent").inner("subscription_details"), invoice.inner("subscription_details")
+
+
+def _first(places: tuple[MessageFields, ...], name: str) -> str | None:
+    return next((found for place in places if (found := place.text(name))), None)

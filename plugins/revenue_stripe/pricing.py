@@ -1,0 +1,110 @@
+"""What the items of a subscription cost together, per interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+from service_core.plugin import Interval, MessageFields
+
+_MONTHS: Final = {
+    Interval.DAY: Fraction(12, 365),
+    Interval.WEEK: Fraction(12, 52),
+    Interval.MONTH: Fraction(1),
+    Interval.YEAR: Fraction(12),
+}
+_INTERVALS: Final = {interval.value: interval for interval in _MONTHS}
+_WHOLE: Final = Decimal(100)
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A price for ``count`` intervals, in Stripe's units; None where it is not said."""
+
+    amount: Decimal | None
+    interval: Interval | None
+    count: int
+    quantity: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    unit: Decimal | None
+    interval: Interval
+    count: int
+    quantity: int
+
+    @property
+    def months(self) -> Fraction:
+        return _MONTHS[self.interval] * self.count
+
+
+def priced(subscription: MessageFields) -> Priced:
+    """What a subscription costs, discounts for ever taken off and metered prices left out.
+
+    Several items are one price for the interval of the first, and so are units of a part of a cent.
+    """
+    told = subscription.inner("items").inners("data")
+    items = [item for each in told if (item := _item(each)) is not None]
+    if not items:
+        return Priced(None, None, 1, 1)
+    first = items[0]
+    share, off = _discounts(subscription)
+    units = [item.unit for item in items if item.unit is not None]
+    if len(units) < len(items):
+        return Priced(None, first.interval, first.count, 1)
+    one = units[0] * share
+    if len(items) == 1 and not off and one == one.to_integral_value():
+        return Priced(one, first.interval, first.count, first.quantity)
+    return Priced(max(_total(items, units) * share - off, Decimal(0)), first.interval, first.count, 1)
+
+
+def _total(items: Sequence[_Item], units: Sequence[Decimal]) -> Decimal:
+    """All together for the interval of the first."""
+    shares = [items[0].months / item.months for item in items]
+    total = sum(
+        (
+            Fraction(unit) * item.quantity * share
+            for item, unit, share in zip(items, units, shares, strict=True)
+        ),
+        Fraction(0),
+    )
+    return Decimal(total.numerator) / Decimal(total.denominator)
+
+
+def _item(told: MessageFields) -> _Item | None:
+    """An item that repeats; None for any other."""
+    price = told.inner("price")
+    recurring = price.inner("recurring")
+    interval = _INTERVALS.get(recurring.text("interval") or "")
+    count, quantity = recurring.number("interval_count"), told.number("quantity")
+    if interval is None or (count is not None and count < 1):
+        return None
+    metered = recurring.text("usage_type") == "metered"
+    unit = (
+        price.number("unit_amount_decimal")
+        if price.number("unit_amount") is None
+        else price.number("unit_amount")
+    )
+    return _Item(
+        unit=Decimal(0) if metered else unit,
+        interval=interval,
+        count=1 if count is None else int(count),
+        quantity=1 if metered or quantity is None else max(int(quantity), 0),
+    )
+
+
+def _discounts(subscription: MessageFields) -> tuple[Decimal, Decimal]:
+    """The share that is left by discounts for ever, and the amount they take off."""
+    share, off = Decimal(1), Decimal(0)
+    for discount in (subscription.inner("discount"), *subscription.inners("discounts")):
+        coupon = discount.inner("coupon")
+        if not coupon.values:
+            coupon = discount.inner("source").inner("coupon")
+        if coupon.text("duration") != "forever":
+            continue
+        percent = coupon.number("percent_off")
+        share *= 1 - min(max(percent or Decimal(0), Decimal(0)), _WHOLE) / _WHOLE
+        off += max(coupon.number("amount_off") or Decimal(0), Decimal(0))
+    return share, off
