@@ -98,7 +98,11 @@ from service_core.changes.resource import State as State
 from service_core.changes.resource import Writable as Writable
 from service_core.changes.write import Plan as Plan
 from service_core.changes.write import Writes as Writes
+from service_core.commerce.ads.ports import AdPlatform as AdPlatform
 from service_core.commerce.ads.ports import AdTurns as AdTurns
+from service_core.commerce.ads.ports import Movable as Movable
+from service_core.commerce.ads.ports import PlatformDown as PlatformDown
+from service_core.commerce.ads.ports import PlatformRefused as PlatformRefused
 from service_core.commerce.ads.model import AdAccount as AdAccount
 from service_core.commerce.ads.model import Entity as Entity
 from service_core.commerce.ads.model import Level as Level

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from hosts.cli import (
+    ads,
     backing_up,
     connections,
     demo,
@@ -82,6 +83,7 @@ app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)
 app.command("plugins")(inspecting.plugins)
+app.add_typer(ads.app, name="ads")
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")

@@ -127,12 +127,10 @@ async def _resealed(config: "Path") -> int:
     count = 0
     async with vault_of(config) as ports:
         kept = ports.connection_secrets
-        for owner in await ports.workspace.workspaces():
-            for connection in await ports.workspace.connections(owner.id):
-                secrets = await kept.secrets(owner.id, connection.provider)
-                if secrets:
-                    await kept.save_secrets(owner.id, connection.provider, secrets)
-                    count += 1
+        for place in await kept.with_secrets():
+            secrets = await kept.secrets(*place)
+            await kept.save_secrets(*place, secrets or {})
+            count += 1
     return count
 
 

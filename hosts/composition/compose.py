@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from hosts.composition.access import access_parts
+from hosts.composition.ads import ad_reading_of
 from hosts.composition.binding import bind, kinds_of
 from hosts.composition.codec import CODEC
 from hosts.composition.container import PORTS
@@ -22,6 +23,7 @@ from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
+from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.extension.registry import Registry, load
@@ -185,6 +187,7 @@ def _offers(
         **sharing_parts(ports, cards),
         Clock: ports.clock,
         ConnectionSecrets: ports.connection_secrets,
+        AdReading: ad_reading_of(ports, registry, settings.ads),
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
         Writes: Writes(ports.workspace, kinds_of(registry.resources, given)),

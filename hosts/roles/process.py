@@ -12,6 +12,7 @@ from hosts.backup.control import answering, listening
 from hosts.backup.write_lock import WriteLock
 from hosts.caution import warn_of_nobody
 from hosts.children import say_ready, stop_with_parent
+from hosts.composition.ads import ad_reading_of
 from hosts.composition.compose import compose, installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
@@ -96,13 +97,17 @@ async def _scheduler(given: Given, stop: asyncio.Event) -> None:
     settings = load_settings(given.config)
     registry = monitoring.watched(installed())
     ports = Ports(settings, given.config.parent, registry, system_clock)
-    async with running([ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail]):
+    ads = ad_reading_of(ports, registry, settings.ads)
+    opened = running(
+        [ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail, ports.vault]
+    )
+    async with opened:
         canary = Canary()
         await _work(
             Role.SCHEDULER,
             ports,
             stop,
-            *scheduled(ports, exporter_of(ports, registry), stop),
+            *scheduled(ports, exporter_of(ports, registry), ads, stop),
             monitoring.sing(canary, ports, settings.monitoring, stop),
             probes=[canary.probe()],
         )

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from hosts import monitoring
 from hosts.composition.ports import Ports
+from hosts.worker.ads import read_ads
 from hosts.worker.consumer import consume, pipeline_of
 from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
 from service_core.changes.write import Writes
+from service_core.commerce.ads.reading import AdReading
 from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
 from service_core.workspace.limits.watch import Watch
@@ -33,8 +35,9 @@ def consuming(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Wo
     return consume(pipeline_of(ports, settings), stop)
 
 
-def scheduled(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Iterator[Work]:
+def scheduled(ports: Ports, exporter: Exporter, ads: AdReading, stop: asyncio.Event) -> Iterator[Work]:
     """What comes round: each turn is harmless when somebody else took it, too."""
+    yield read_ads(ads, stop)
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
     yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)

@@ -31,6 +31,12 @@ class SqlSealedSecrets:
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one_or_none()
 
+    async def with_sealed(self) -> list[tuple[UUID, str]]:
+        """Workspace and provider of every connection of which something is kept."""
+        query = sa.select(_ROW.workspace_id, _ROW.provider).order_by(_ROW.workspace_id, _ROW.provider)
+        async with self._database.read() as connection:
+            return [(row.workspace_id, row.provider) for row in await connection.execute(query)]
+
     async def save_sealed(self, workspace_id: UUID, provider: str, sealed: bytes | None) -> None:
         """Replace it; None forgets it."""
         async with self._database.write(workspace_id) as connection:

@@ -231,6 +231,19 @@ class ConnectionsSettings(Section):
     )
 
 
+class AdsSettings(Section):
+    """How ad platforms are read."""
+
+    first_days: int = Field(
+        90, ge=28, le=730, description="How many days back the first reading of a connection goes."
+    )
+    apis: dict[str, Public] = Field(
+        {},
+        description="Addresses of APIs instead of those the plugins know, by platform, such as that of another "
+        'version: `{"meta": "https://graph.facebook.com/v26.0"}`.',
+    )
+
+
 IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
 ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
 
@@ -292,6 +305,7 @@ class Settings(Section):
     mail: MailSettings = MailSettings()
     accounts: AccountsSettings = AccountsSettings()
     connections: ConnectionsSettings = ConnectionsSettings()
+    ads: AdsSettings = AdsSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
 

@@ -50,6 +50,11 @@ class MemorySecrets:
             raise StoreUnavailable
         return self._kept.get((workspace_id, provider))
 
+    async def with_secrets(self) -> list[tuple[UUID, str]]:
+        if self.down:
+            raise StoreUnavailable
+        return sorted(self._kept)
+
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
         if secrets:
             self._kept[workspace_id, provider] = dict(secrets)

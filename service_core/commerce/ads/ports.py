@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
@@ -58,10 +58,10 @@ class AdPlatform(Protocol):
 
 
 @runtime_checkable
-class Movable(Protocol):
+class Movable(AdPlatform, Protocol):
     """An ad platform whose API a deployment may reach at another address, such as that of a newer version."""
 
-    def at(self, address: str) -> Self:
+    def at(self, address: str) -> AdPlatform:
         """The same platform, read at ``address``: scheme, host and version, without a slash at its end."""
 
 

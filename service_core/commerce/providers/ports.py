@@ -1,6 +1,6 @@
 """What a revenue provider is to the house, and where its secrets are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
@@ -60,6 +60,13 @@ class ConnectionSecrets(Protocol):
             VaultShut: as the above, since no key of this deployment opens them.
         """
 
+    async def with_secrets(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection that has some.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
         """Replace those of a connection; without any, forget them. They go when the connection is removed.
 
@@ -98,6 +105,13 @@ class SealedSecrets(Protocol):
 
         Raises:
             StoreUnavailable: it cannot be read.
+        """
+
+    async def with_sealed(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection of which something is kept.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
         """
 
     async def save_sealed(self, workspace_id: UUID, provider: str, sealed: bytes | None) -> None:

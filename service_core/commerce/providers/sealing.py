@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -40,6 +40,14 @@ class Sealing:
             _log.error("credentials of %s of workspace %s: %s", provider, workspace_id, fault.reason)
             raise
         return opened
+
+    async def with_secrets(self) -> Sequence[tuple[UUID, str]]:
+        """Workspace and provider of every connection that has some.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+        return await self.store.with_sealed()
 
     async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
         """Replace those of a connection; without any, forget them.

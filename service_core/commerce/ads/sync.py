@@ -1,0 +1,137 @@
+"""When an ad platform is read, which days, and what a connection says afterwards (semantics 12.2)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from service_core.commerce.ads.model import AdAccount
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.insight.connections.model import ConnectedAccount, Connection, ConnectionStatus
+
+HOURLY: Final = timedelta(hours=1)
+"""How often today and yesterday are read; the other days are with the first reading of a day."""
+TRAILING_DAYS: Final = 28
+"""Days that platforms restate: today is the last of them."""
+STALE: Final = timedelta(days=1)
+"""How long a platform may be away before its connection says so."""
+
+_AT_ONCE: Final = 7
+_FIRST_PAUSE: Final = timedelta(minutes=1)
+_LONGEST_PAUSE: Final = timedelta(hours=1)
+_SHOWN: Final = 500
+_READ: Final = frozenset({ConnectionStatus.CONNECTED, ConnectionStatus.PENDING, ConnectionStatus.ERROR})
+
+
+def is_read(connection: Connection) -> bool:
+    """Whether a connection is read at all: one that was refused or ended waits for somebody to connect it again."""
+    return connection.status in _READ
+
+
+def is_due(connection: Connection, now: datetime) -> bool:
+    """Whether it is time to read a connection."""
+    last = connection.last_synced_at
+    return is_read(connection) and (last is None or now - last >= HOURLY)
+
+
+def days_to_read(
+    account: AdAccount, last_synced_at: datetime | None, now: datetime, first_days: int
+) -> tuple[date, date]:
+    """The first and the last day to read, both inclusive, in the account's zone.
+
+    Args:
+        account: whose days.
+        last_synced_at: when its connection was read with success; None for never.
+        now: the present.
+        first_days: how many days the first reading takes, with today.
+
+    Raises:
+        PlatformDown: the platform names a zone that nobody knows.
+    """
+    try:
+        zone = ZoneInfo(account.timezone)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise PlatformDown(
+            f"The time zone {account.timezone!r} of account {account.id} is not known."
+        ) from None
+    today = now.astimezone(zone).date()
+    if last_synced_at is None:
+        return today - timedelta(days=first_days - 1), today
+    last = last_synced_at.astimezone(zone).date()
+    if last == today:
+        return today - timedelta(days=1), today
+    return min(last, today - timedelta(days=TRAILING_DAYS - 1)), today
+
+
+def in_parts(first: date, last: date) -> Iterator[tuple[date, date]]:
+    """Stretches of a few days, the newest first: what is asked for most is there first."""
+    while first <= last:
+        begin = max(first, last - timedelta(days=_AT_ONCE - 1))
+        yield begin, last
+        last = begin - timedelta(days=1)
+
+
+def to_read(connection: Connection, found: Sequence[AdAccount]) -> list[AdAccount]:
+    """The accounts to read: those that are noted, or all that were found when none is.
+
+    Raises:
+        PlatformRefused: there is none of them.
+    """
+    noted = {account.id for account in connection.accounts}
+    chosen = [account for account in found if not noted or account.id in noted]
+    if not chosen:
+        missing = f" named here: {', '.join(sorted(noted))}" if noted else ""
+        raise PlatformRefused(f"The credentials open no ad account{missing}.")
+    return chosen
+
+
+def synced(connection: Connection, read: Sequence[AdAccount], began_at: datetime) -> Connection:
+    """A connection all of whose accounts were read, or all but those the credentials do not open any more."""
+    by_id = {account.id: account for account in read}
+    kept = [_with(noted, by_id.get(noted.id)) for noted in connection.accounts]
+    known = {noted.id for noted in kept}
+    kept += [_with(ConnectedAccount(one.id), one) for one in read if one.id not in known]
+    closed = sorted(known - by_id.keys())
+    return replace(
+        connection,
+        status=ConnectionStatus.CONNECTED,
+        accounts=tuple(kept),
+        error=f"The credentials do not open {', '.join(closed)}." if closed else None,
+        last_synced_at=began_at,
+    )
+
+
+def refused(connection: Connection, reason: str) -> Connection:
+    """A connection whose credentials are not good any more."""
+    return replace(connection, status=ConnectionStatus.EXPIRED, error=reason)
+
+
+def unread(connection: Connection, reason: str, now: datetime) -> Connection:
+    """A connection that could not be read now: it says so at once when it never was, else after a day."""
+    last = connection.last_synced_at
+    if last is None:
+        return replace(connection, error=reason)
+    if now - last < STALE:
+        return connection
+    return replace(connection, status=ConnectionStatus.ERROR, error=reason)
+
+
+def pause(failures: int, retry_after: float | None) -> timedelta:
+    """How long to leave a platform alone after so many failures in a row, and for as long as it asks."""
+    doubled = min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << min(failures - 1, 10)))
+    return max(doubled, timedelta(seconds=retry_after or 0))
+
+
+def told(reason: str, secrets: Mapping[str, str]) -> str:
+    """A reason as people may read it: short, and without a credential the platform repeats."""
+    for value in secrets.values():
+        reason = reason.replace(value, "***")
+    return reason[:_SHOWN]
+
+
+def _with(noted: ConnectedAccount, found: AdAccount | None) -> ConnectedAccount:
+    """An account as it was noted, and as the platform describes it."""
+    if found is None:
+        return noted
+    return replace(noted, name=found.name or noted.name, currency=found.currency, timezone=found.timezone)

@@ -1,0 +1,58 @@
+"""`touchpoint ads sync`: platforms are read at once, and what they say is told."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hosts.composition import compose
+from service_core import builtin
+from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
+from service_core.commerce.ads.ports import PlatformRefused
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
+
+
+class Platform:
+    """An ad platform with one account; the token `bad` is refused."""
+
+    id = "adfox"
+
+    async def accounts(self, secrets):
+        if secrets["access_token"] == "bad":
+            raise PlatformRefused("The token has expired.")
+        return [AdAccount("act_1", "Main", "EUR", "Europe/Berlin")]
+
+    async def spend(self, account, level, first, _last, _secrets):
+        if level is not Level.CAMPAIGN:
+            return []
+        entity, now = Entity(level, "c"), datetime.now(UTC)
+        return [SpendRow("adfox", account.id, entity, first, "EUR", account.timezone, now, spend=100)]
+
+    @hook
+    def ad_platforms(self):
+        return [self]
+
+
+@pytest.fixture
+def shop(touchpoint, deployment, monkeypatch):
+    registry = load([("builtin", builtin), ("fake_ads", Platform())])
+    monkeypatch.setattr(compose, "installed", lambda: registry)
+
+    def run(*arguments, **more):
+        return touchpoint(*arguments, "--config", deployment["config"], **more)
+
+    return run
+
+
+def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(shop):
+    nothing = shop("ads", "sync")
+    assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
+    shop("connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="good\n")
+    assert "Example Shop: adfox  1 accounts, 13 rows" in shop("ads", "sync").output
+    assert shop("connection", "list").output.split() == ["adfox", "connected", "act_1"]
+
+
+def test_what_is_refused_is_told_and_ends_with_1(shop):
+    shop("connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="bad\n")
+    assert "Example Shop: adfox  The token has expired." in shop("ads", "sync", code=1).output
+    assert shop("connection", "list").output.startswith("adfox expired")
