@@ -26,6 +26,7 @@ from service_core.changes.write import Writes
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.providers.ports import ConnectionSecrets
+from service_core.commerce.subscriptions.source import SubscriptionSource
 from service_core.extension.registry import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -175,6 +176,7 @@ def _offers(
             [
                 EventSource(ports.events, ports.events, ports.queue, models),
                 SpendSource(ports.workspace, ports.workspace),
+                SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
             ],
             ports.workspace,
         ),

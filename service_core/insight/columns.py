@@ -37,6 +37,12 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
         "currency", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
     }),
+    Relation.SUBSCRIPTIONS: frozenset({
+        "product", "provider", "plan", "currency", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
+        "mrr_churn", "mrr_reactivation", "charged", "active_subscriptions", "active_at_start",
+        "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
+        "failed_payments",
+    }),
 }  # fmt: skip
 """Relation -> its columns; those left out come from sources that know their own."""
 

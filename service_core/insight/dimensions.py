@@ -7,8 +7,6 @@ from typing import Final
 from service_core.insight.catalog import Dimension
 from service_core.insight.measures import Relation
 
-_NOWHERE: Final[Mapping[Relation, str]] = MappingProxyType({})
-
 _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
 
 
@@ -21,6 +19,11 @@ def _of_session(column: str, *, touch: bool = False) -> Mapping[Relation, str]:
 def _of_event(column: str, *further: Relation) -> Mapping[Relation, str]:
     """The value of the event itself."""
     return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), column))
+
+
+def _of_money(column: str) -> Mapping[Relation, str]:
+    """The value of a movement of money, or of a subscription."""
+    return MappingProxyType(dict.fromkeys((Relation.MONEY, Relation.SUBSCRIPTIONS), column))
 
 
 _TOUCHED: Final = (
@@ -45,7 +48,7 @@ _VISITED: Final = (
     ("language", "Language", "Language of the browser or application."),
     ("app_version", "App version", "Version of the application."),
 )
-_ELSEWHERE: Final = (
+_SOLD: Final = (
     ("product", "Product", "Product, where the revenue provider reports it."),
     ("plan", "Plan", "Subscription plan, where the revenue provider reports it."),
 )
@@ -92,15 +95,18 @@ DIMENSIONS: Final = (
         "provider",
         "Provider",
         "Where the money was reported: `tracked`, or a revenue provider.",
-        MappingProxyType({Relation.MONEY: "provider"}),
+        _of_money("provider"),
     ),
     Dimension(
         "currency",
         "Currency",
         "Original currency of the money, ISO 4217.",
-        MappingProxyType({Relation.MONEY: "currency"}),
+        _of_money("currency"),
     ),
-    *(Dimension(id_, label, text, _NOWHERE) for id_, label, text in _ELSEWHERE),
+    *(
+        Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: id_}))
+        for id_, label, text in _SOLD
+    ),
     *(
         Dimension(id_, label, text, MappingProxyType({Relation.SPEND: column}))
         for id_, column, label, text in _ADVERTISED

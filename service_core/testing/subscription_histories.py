@@ -1,7 +1,7 @@
 """Generated histories of subscriptions: messages a few providers might have sent, in no order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Final
@@ -19,6 +19,10 @@ from service_core.commerce.subscriptions.model import (
 _PROVIDERS: Final = ("stripe", "revenuecat")
 _PLANS: Final = (None, "basic", "pro")
 _DAY: Final = timedelta(days=1)
+_HOUR: Final = timedelta(hours=1)
+_OFTEN: Final = 0.6
+_SELDOM: Final = 0.2
+_WHOLE: Final = (Interval.MONTH, Interval.QUARTER, Interval.YEAR)
 _TWELVE: Final = 12
 """Prices are multiples of it, so what a year costs comes to whole minor units a month."""
 
@@ -58,63 +62,60 @@ def _told(draw: Random, start: datetime, days: int, currency: str, number: int, 
 def _one(
     draw: Random, name: str, start: datetime, days: int, currency: str, *, exact: bool
 ) -> tuple[list[SubscriptionState], list[SubscriptionDeed]]:
-    provider = draw.choice(_PROVIDERS)
-    moments = sorted(
-        start + _DAY * draw.randrange(days) + timedelta(hours=draw.randrange(24)) for _ in "12345"
-    )
-    states = [
-        _state(draw, provider, name, place, at, moments[0], currency, exact=exact)
-        for place, at in enumerate(moments[: draw.randint(1, 5)])
-    ]
-    deeds = list(_deeds(draw, provider, name, moments, currency))
-    return states, deeds
-
-
-def _state(
-    draw: Random,
-    provider: str,
-    name: str,
-    place: int,
-    at: datetime,
-    started_at: datetime,
-    currency: str,
-    *,
-    exact: bool,
-) -> SubscriptionState:
-    intervals = (Interval.MONTH, Interval.QUARTER, Interval.YEAR) if exact else tuple(Interval)
-    status = draw.choice(tuple(SubscriptionStatus))
-    is_over = status in (SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED)
-    unsaid = draw.random() < 0.2  # noqa: PLR2004 - one in five
-    return SubscriptionState(
-        provider,
+    moments = sorted(start + _DAY * draw.randrange(days) + _HOUR * draw.randrange(24) for _ in range(5))
+    bought = SubscriptionState(
+        draw.choice(_PROVIDERS),
         "account",
         name,
-        f"{name}-{place}",
-        at,
-        status,
-        None if unsaid else draw.randrange(0, 50) * _TWELVE,
+        "",
+        moments[0],
+        SubscriptionStatus.ACTIVE,
+        None,
         currency,
-        draw.choice(intervals),
-        started_at,
-        interval_count=draw.choice((1, 1, 2)) if not exact else 1,
+        None,
+        moments[0],
+        trial_ends_at=moments[0] + 7 * _DAY if draw.random() < _OFTEN else None,
+        identity=(("visitor_id", f"V-{name}"),),
+    )
+    states = [
+        _later(draw, replace(bought, message_id=f"{name}-{place}", at=at), exact=exact)
+        for place, at in enumerate(moments[: draw.randint(1, 5)])
+    ]
+    return states, list(_deeds(draw, bought, moments))
+
+
+def _later(draw: Random, state: SubscriptionState, *, exact: bool) -> SubscriptionState:
+    status = draw.choice(tuple(SubscriptionStatus))
+    is_over = status in (SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRED)
+    end = state.at + _DAY * draw.choice((0, 3, 20))
+    return replace(
+        state,
+        status=status,
+        amount=None if draw.random() < _SELDOM else draw.randrange(0, 50) * _TWELVE,
+        interval=draw.choice(_WHOLE if exact else tuple(Interval)),
+        interval_count=1 if exact else draw.choice((1, 1, 2)),
         quantity=draw.choice((1, 1, 3)),
         plan=draw.choice(_PLANS),
         product_id=draw.choice(("app", None)),
-        trial_ends_at=started_at + 7 * _DAY if draw.random() < 0.5 else None,  # noqa: PLR2004 - one in two
-        current_period_end=at + 30 * _DAY,
-        canceled_at=at if is_over else None,
-        ended_at=at + _DAY * draw.choice((0, 3, 20)) if is_over and draw.random() < 0.8 else None,  # noqa: PLR2004
-        identity=(("visitor_id", f"V-{name}"),),
-        test=draw.random() < 0.05,  # noqa: PLR2004 - one in twenty
+        current_period_end=state.at + 30 * _DAY,
+        canceled_at=state.at if is_over else None,
+        ended_at=end if is_over and draw.random() > _SELDOM else None,
+        test=draw.random() < _SELDOM / 4,
     )
 
 
-def _deeds(
-    draw: Random, provider: str, name: str, moments: list[datetime], currency: str
-) -> Iterator[SubscriptionDeed]:
+def _deeds(draw: Random, bought: SubscriptionState, moments: list[datetime]) -> Iterator[SubscriptionDeed]:
     for place, at in enumerate(moments):
         kind = draw.choice(tuple(DeedKind))
         amount = draw.choice((None, 500)) if kind is DeedKind.FAILED_PAYMENT else draw.choice((0, 1200))
-        if draw.random() < 0.6:  # noqa: PLR2004 - three in five
-            said = currency if amount is not None else None
-            yield SubscriptionDeed(provider, "account", name, f"{name}-d{place}", at, kind, amount, said)
+        if draw.random() < _OFTEN:
+            yield SubscriptionDeed(
+                bought.provider,
+                bought.account_id,
+                bought.subscription_id,
+                f"{bought.subscription_id}-d{place}",
+                at,
+                kind,
+                amount,
+                bought.currency if amount is not None else None,
+            )

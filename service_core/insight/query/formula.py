@@ -13,7 +13,13 @@ from service_core.kernel.reading import Measured, Number, Reading, Reason, Unava
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _LEFT_OUT: Final = Unavailable(Reason.INSUFFICIENT_DATA)
-_MONEY_COLUMNS: Final = frozenset({"amount", "refunded", "spend", "conversion_value"})
+_LOSSES: Final = frozenset({"mrr_contraction", "mrr_churn"})
+"""Columns of money that are at or below zero."""
+
+_MONEY_COLUMNS: Final = _LOSSES | {
+    "amount", "refunded", "spend", "conversion_value",
+    "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_reactivation", "charged",
+}  # fmt: skip
 _GAPPED: Final = frozenset({Relation.SPEND})
 """Relations whose rows may lack a figure that is summed: whoever reports it has left it out."""
 
@@ -59,7 +65,8 @@ def flaws(leaf: Leaf, currency: str) -> Iterator[tuple[Leaf, Unavailable]]:
         yield _rows_of(leaf, Predicate(leaf.column, Op.IS_NOT_SET)), _LEFT_OUT
     if leaf.column in _MONEY_COLUMNS:
         money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
-        yield _rows_of(leaf, *money, Predicate(leaf.column, Op.GT, 0)), _MISSING_RATE
+        some = Predicate(leaf.column, Op.LT if leaf.column in _LOSSES else Op.GT, 0)
+        yield _rows_of(leaf, *money, some), _MISSING_RATE
 
 
 def _rows_of(leaf: Leaf, *conditions: Predicate) -> Leaf:

@@ -1,0 +1,163 @@
+"""Subscriptions as a source of the query layer: movements by bucket, and what they come to at its end."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from service_core.access.model import Workspace
+from service_core.commerce.subscriptions.movements import MovementKind
+from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
+from service_core.insight.connections.model import ProviderKind
+from service_core.insight.connections.ports import Connections
+from service_core.insight.measures import Leaf, Predicate, Relation
+from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
+from service_core.insight.predicates import meets
+from service_core.insight.query.sources import SourceState
+from service_core.kernel.clock import Clock
+from service_core.kernel.reading import Reason
+
+_NAMED: Final = ("product", "provider", "plan")
+_WORTHS: Final = {
+    MovementKind.NEW: "mrr_new",
+    MovementKind.EXPANSION: "mrr_expansion",
+    MovementKind.CONTRACTION: "mrr_contraction",
+    MovementKind.CHURN: "mrr_churn",
+    MovementKind.REACTIVATION: "mrr_reactivation",
+}
+_COUNTS: Final = {
+    MovementKind.NEW: "new_subscriptions",
+    MovementKind.CHURN: "churned_subscriptions",
+    MovementKind.TRIAL_STARTED: "trials_started",
+    MovementKind.TRIAL_ENDED: "trials_ended",
+    MovementKind.TRIAL_CONVERTED: "trials_converted",
+    MovementKind.FAILED_PAYMENT: "failed_payments",
+}
+_NOTHING: Final[Mapping[str, Any]] = dict.fromkeys((*_WORTHS.values(), *_COUNTS.values(), "charged"), 0)
+_MONTHS: Final = 12
+_AN_INSTANT: Final = datetime.resolution
+
+Row: TypeAlias = Mapping[str, Any]
+"""A row of `Relation.SUBSCRIPTIONS`: all subscriptions of one product, plan, provider and currency in a bucket."""
+
+Cell: TypeAlias = tuple[Any, ...]
+"""Bucket, if bucketed, and dimension values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSource:
+    """Evaluates leaves over `Relation.SUBSCRIPTIONS`; what is known to end later has not ended yet."""
+
+    store: SubscriptionStore
+    connected: Connections
+    clock: Clock
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """Subscriptions alone."""
+        return frozenset({Relation.SUBSCRIPTIONS})
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """Evaluate measures; worths are exact, and no whole minor units.
+
+        Raises:
+            StoreUnavailable: subscriptions cannot be read.
+        """
+        leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
+        grouped = tuple(columns[Relation.SUBSCRIPTIONS] for columns in plan.dimensions)
+        conditions = [*plan.scan.filters, *(each for leaf in leaves for each in leaf.where)]
+        named = {*grouped, *(each.column for each in conditions)}
+        by = tuple(name for name in _NAMED if name in named)
+        edges = _edges(plan, self.clock() + _AN_INSTANT)
+        moved = await self.store.subscription_movements(MovementPlan(plan.scan.workspace_id, edges, by))
+        cells: dict[Cell, list[Any]] = defaultdict(lambda: [0] * len(leaves))
+        for bucket, row in _rows(moved, by, len(edges) - 1):
+            lead = (plan.buckets.starts[bucket],) if plan.buckets else ()
+            values = [_value(leaf, row, plan.scan.filters) for leaf in leaves]
+            if any(values):
+                cell = cells[*lead, *(row[column] for column in grouped)]
+                cell[:] = [before + value for before, value in zip(cell, values, strict=True)]
+        return _grid(cells, leaves, is_one=not plan.buckets and not grouped)
+
+    async def state(self, workspace: Workspace, now: datetime) -> SourceState:
+        """Measured as soon as a revenue provider is connected, unless one cannot be believed.
+
+        Providers send what happens when it happens, and again until it is taken.
+        """
+        try:
+            known = await self.connected.connections(workspace.id)
+        except StoreUnavailable:
+            return _silent(now, Reason.SOURCE_ERROR)
+        ours = [one for one in known if one.kind is ProviderKind.REVENUE]
+        if any(one.is_broken for one in ours):
+            return _silent(now, Reason.SOURCE_ERROR)
+        if not any(one.is_live for one in ours):
+            return _silent(now, Reason.NO_REVENUE_PROVIDER)
+        return SourceState(now)
+
+
+def _silent(now: datetime, reason: Reason) -> SourceState:
+    return SourceState(now, {Relation.SUBSCRIPTIONS: reason})
+
+
+def _edges(plan: Aggregate, after_now: datetime) -> tuple[datetime, ...]:
+    """Where the buckets of a plan begin, and where the last one ends."""
+    span, buckets = plan.scan.span, plan.buckets
+    last = min(span.end, after_now)
+    bounds = (*buckets.starts, buckets.end) if buckets else (span.start, span.end)
+    return tuple(min(max(bound, span.start), last) for bound in bounds)
+
+
+def _rows(moved: Iterable[Moved], by: Sequence[str], buckets: int) -> Iterator[tuple[int, Row]]:
+    """The rows of each bucket, by what was before it and what happened in it."""
+    groups: dict[tuple[Any, ...], dict[int, list[Moved]]] = defaultdict(lambda: defaultdict(list))
+    for each in moved:
+        groups[*each.keys, each.currency][each.bucket].append(each)
+    for place, found in groups.items():
+        named = dict(zip((*by, "currency"), place, strict=True))
+        worth, live = _came_to(found[-1], Fraction(0), 0)
+        for bucket in range(buckets):
+            at_start = live
+            here = found.get(bucket, [])
+            worth, live = _came_to(here, worth, live)
+            stands = {"mrr": worth, "arr": _MONTHS * worth, "active_subscriptions": live}
+            if here or live or worth:
+                yield bucket, {**named, **_NOTHING, **stands, "active_at_start": at_start, **dict(_did(here))}
+
+
+def _came_to(moved: Iterable[Moved], worth: Fraction, live: int) -> tuple[Fraction, int]:
+    for each in moved:
+        worth, live = worth + each.worth, live + each.live
+    return worth, live
+
+
+def _did(moved: Iterable[Moved]) -> Iterator[tuple[str, Any]]:
+    """What movements of a bucket add to its columns; each kind is there once."""
+    for each in moved:
+        if each.kind in _WORTHS:
+            yield _WORTHS[each.kind], each.worth
+        if each.kind in _COUNTS:
+            yield _COUNTS[each.kind], each.count
+        if each.kind is MovementKind.CHARGE:
+            yield "charged", each.amount
+
+
+def _value(leaf: Leaf, row: Row, filters: Sequence[Predicate]) -> Any:
+    """What a row adds to a leaf."""
+    if not all(meets(_compared(row[each.column]), each.op, each.value) for each in (*filters, *leaf.where)):
+        return 0
+    return 1 if leaf.column is None else row[leaf.column]
+
+
+def _compared(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _grid(cells: Mapping[Cell, Sequence[Any]], leaves: tuple[Leaf, ...], *, is_one: bool) -> Grid:
+    rows = [(*cell, *values) for cell, values in cells.items()]
+    if not rows and is_one:
+        rows = [(0,) * len(leaves)]
+    sums = tuple(sum(values) for values in zip(*cells.values(), strict=True)) or (0,) * len(leaves)
+    return Grid(rows, leaves, len(rows), sums)

@@ -1,0 +1,244 @@
+"""What subscriptions come to, in numbers worked out by hand (semantics 16.6, 16.7, 17)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from service_core.commerce.subscriptions.model import (
+    DeedKind,
+    Interval,
+    SubscriptionDeed,
+    SubscriptionState,
+    SubscriptionStatus,
+)
+from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
+from service_core.insight.ports import StoreUnavailable
+from tests.insight.served import NOW, serving
+
+FIRST = datetime(2026, 6, 1, 12, tzinfo=UTC)
+MONTHLY = SubscriptionState(
+    "stripe", "acct_1", "sub_1", "m1", FIRST, SubscriptionStatus.ACTIVE, 1000, "USD", Interval.MONTH, FIRST,
+    plan="pro",
+)  # fmt: skip
+CHARGED = SubscriptionDeed("stripe", "acct_1", "sub_1", "c1", FIRST, DeedKind.CHARGE, 1000, "USD")
+JUNE = {"from": "2026-06-01", "to": "2026-06-30"}
+MOVEMENTS = ("mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation")
+
+
+def at(state, day, **said):
+    """What a message of a day in June said."""
+    when = FIRST.replace(day=day)
+    return replace(state, message_id=f"{state.subscription_id}-{day}", at=when, **said)
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with serving("memory", tmp_path) as served:
+        shop = await served.workspace(timezone="UTC")
+        await connect(shop)
+        yield shop
+
+
+async def connect(shop, status=ConnectionStatus.CONNECTED, provider="stripe"):
+    stripe = Connection(shop.workspace.id, provider, ProviderKind.REVENUE, status, NOW)
+    await shop.service.ports.workspace.save_connection(stripe)
+
+
+async def told(shop, *states, deeds=()):
+    await shop.service.ports.workspace.add_subscription_facts(shop.workspace.id, states, deeds)
+
+
+async def values(shop, *metrics, range_=JUNE, **asked):
+    answer = await shop.post("/metrics", {"metrics": list(metrics), "date_range": range_, **asked})
+    return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
+
+
+async def months(shop, *metrics, **asked):
+    year = {"from": "2026-04-01", "to": "2026-08-31"}
+    plan = {"metrics": list(metrics), "date_range": year, "interval": "month", **asked}
+    return (await shop.post("/query", plan))["rows"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "interval", "count", "quantity", "mrr", "arr"),
+    [
+        (12000, Interval.YEAR, 1, 1, 10.0, 120.0),
+        (3000, Interval.QUARTER, 1, 1, 10.0, 120.0),
+        (1000, Interval.WEEK, 1, 1, 43.33, 520.0),
+        (100, Interval.DAY, 1, 1, 30.42, 365.0),
+        (6000, Interval.MONTH, 6, 1, 10.0, 120.0),
+        (24000, Interval.YEAR, 2, 3, 30.0, 360.0),
+    ],
+)
+async def test_a_price_comes_to_so_much_a_month(shop, amount, interval, count, quantity, mrr, arr):
+    await told(
+        shop, replace(MONTHLY, amount=amount, interval=interval, interval_count=count, quantity=quantity)
+    )
+    assert await values(shop, "mrr", "arr", "active_subscriptions") == [mrr, arr, 1]
+
+
+@pytest.mark.parametrize(
+    ("status", "mrr", "active"),
+    [
+        ("active", 10.0, 1), ("past_due", 10.0, 1), ("trialing", 0, 0), ("paused", 0, 0), ("unpaid", 0, 0),
+        ("incomplete", 0, 0), ("canceled", 0, 0), ("expired", 0, 0),
+    ],
+)  # fmt: skip
+async def test_active_and_past_due_subscriptions_alone_recur(shop, status, mrr, active):
+    await told(shop, replace(MONTHLY, status=SubscriptionStatus(status)))
+    assert await values(shop, "mrr", "active_subscriptions") == [mrr, active]
+
+
+async def test_worths_are_added_exactly_and_rounded_once(shop):
+    weekly = replace(MONTHLY, interval=Interval.WEEK)
+    await told(shop, *(replace(weekly, subscription_id=f"sub_{n}") for n in range(3)))
+    assert await values(shop, "mrr", "arr") == [130.0, 1560.0]
+
+
+async def test_a_subscription_moves_from_new_to_churned_and_back(shop):
+    await told(
+        shop,
+        MONTHLY,
+        at(MONTHLY, 5, amount=3000),
+        at(MONTHLY, 9, amount=2000, plan="basic"),
+        at(MONTHLY, 12, status=SubscriptionStatus.PAUSED, amount=2000),
+        at(MONTHLY, 20, amount=2500),
+    )
+    assert await values(shop, "mrr", *MOVEMENTS) == [25.0, 10.0, 20.0, -10.0, -20.0, 25.0]
+    counted = await values(shop, "new_subscriptions", "churned_subscriptions", "active_subscriptions")
+    assert counted == [1, 1, 1]
+    assert [row["mrr"] for row in await months(shop, "mrr")] == [0, 0, 25.0, 25.0]
+
+
+async def test_a_canceled_subscription_lives_until_its_last_paid_period_ends(shop):
+    ends = FIRST.replace(month=7, day=2)
+    canceled = at(MONTHLY, 10, status=SubscriptionStatus.CANCELED, canceled_at=FIRST.replace(day=10))
+    await told(shop, MONTHLY, replace(canceled, ended_at=ends))
+    rows = await months(shop, "mrr", "mrr_churn", "churned_subscriptions", "churn_rate")
+    june, july = rows[2:]
+    assert (june["mrr"], june["mrr_churn"], june["churned_subscriptions"]) == (10.0, 0, 0)
+    assert (july["mrr"], july["mrr_churn"], july["churned_subscriptions"]) == (0, -10.0, 1)
+    assert (june["churn_rate"], july["churn_rate"]) == (None, 1.0)
+
+
+async def test_what_ends_later_has_not_ended_yet(shop):
+    ends = NOW.replace(day=20)
+    await told(shop, replace(MONTHLY, ended_at=ends))
+    july = {"from": "2026-07-01", "to": "2026-07-31"}
+    assert await values(shop, "mrr", "churned_subscriptions", range_=july) == [10.0, 0]
+
+
+async def test_a_subscription_of_which_nobody_said_that_it_ended_is_as_it_was_said(shop):
+    await told(
+        shop, replace(MONTHLY, at=FIRST.replace(year=2024), current_period_end=FIRST.replace(year=2025))
+    )
+    assert await values(shop, "mrr", "active_subscriptions") == [10.0, 1]
+
+
+async def test_a_trial_converts_with_its_first_payment(shop):
+    trial = replace(MONTHLY, status=SubscriptionStatus.TRIALING, trial_ends_at=FIRST.replace(day=8))
+    others = [replace(trial, subscription_id=f"sub_{n}") for n in (2, 3, 4)]
+    ended = at(others[0], 8, status=SubscriptionStatus.EXPIRED)
+    unpaid = at(others[1], 8, status=SubscriptionStatus.PAST_DUE)
+    await told(
+        shop,
+        *(trial, at(trial, 8, status=SubscriptionStatus.ACTIVE)),
+        *(*others, ended, unpaid),
+        deeds=[
+            replace(CHARGED, at=FIRST.replace(day=8, hour=13)),
+            replace(CHARGED, message_id="c0", amount=0),
+        ],
+    )
+    metrics = ("trials_started", "trials_converted", "trial_conversion_rate", "new_subscriptions")
+    assert await values(shop, *metrics) == [4, 1, 0.333333, 2]
+    assert await values(shop, "active_subscriptions", "mrr") == [2, 20.0]
+
+
+async def test_charges_and_failed_payments_count_on_their_day_and_for_their_plan(shop):
+    failed = replace(CHARGED, message_id="f1", kind=DeedKind.FAILED_PAYMENT, amount=None, currency=None)
+    later = replace(CHARGED, message_id="c2", at=FIRST.replace(month=7), amount=2000)
+    await told(shop, MONTHLY, deeds=[CHARGED, later, failed])
+    rows = await months(shop, "subscription_revenue", "failed_payments", dimensions=["plan"])
+    assert [(row["plan"], row["subscription_revenue"], row["failed_payments"]) for row in rows] == [
+        ("pro", 10.0, 1),
+        ("pro", 20.0, 0),
+    ]
+
+
+async def test_values_are_split_and_filtered_by_what_was_sold(shop):
+    await told(
+        shop,
+        MONTHLY,
+        replace(MONTHLY, subscription_id="sub_2", plan=None, product_id="app"),
+        replace(MONTHLY, subscription_id="sub_3", provider="revenuecat", amount=500),
+    )
+    plan = {"metrics": ["mrr", "active_subscriptions"], "date_range": JUNE}
+    by_plan = (await shop.post("/query", {**plan, "dimensions": ["plan", "provider"]}))["rows"]
+    assert [(row["plan"], row["provider"], row["mrr"], row["active_subscriptions"]) for row in by_plan] == [
+        ("(not set)", "stripe", 10.0, 1),
+        ("pro", "stripe", 10.0, 1),
+        ("pro", "revenuecat", 5.0, 1),
+    ]
+    for op, value, mrr in (
+        ("eq", "(not set)", 10.0), ("neq", "pro", 10.0), ("contains", "PR", 15.0), ("is_not_set", None, 10.0),
+        ("in", ["pro", "(not set)"], 25.0), ("eq", "prp", 0), ("gt", "po", 15.0),
+    ):  # fmt: skip
+        told_plan = [{"dimension": "plan", "op": op, "value": value}]
+        assert await values(shop, "mrr", filters=told_plan) == [mrr], op
+
+
+async def test_a_plan_that_changed_takes_its_worth_along(shop):
+    await told(shop, replace(MONTHLY, plan="basic"), at(MONTHLY, 20, amount=1500))
+    plan = {"metrics": ["mrr", "mrr_new", "mrr_expansion"], "date_range": JUNE, "dimensions": ["plan"]}
+    rows = (await shop.post("/query", plan))["rows"]
+    assert [(row["plan"], row["mrr"], row["mrr_new"], row["mrr_expansion"]) for row in rows] == [
+        ("pro", 15.0, 0, 5.0),
+        ("basic", 0, 10.0, 0),
+    ]
+
+
+async def test_worth_in_another_currency_is_unknown_and_never_partial(shop):
+    await told(
+        shop,
+        MONTHLY,
+        replace(MONTHLY, subscription_id="sub_2", currency="EUR"),
+        at(replace(MONTHLY, subscription_id="sub_2", currency="EUR"), 9, status=SubscriptionStatus.EXPIRED),
+    )
+    assert await values(shop, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
+        10.0, "missing_fx_rate", "missing_fx_rate", 0, 1,
+    ]  # fmt: skip
+    in_dollars = [{"dimension": "currency", "value": "USD"}]
+    assert await values(shop, "mrr_new", filters=in_dollars) == [10.0]
+
+
+async def test_a_price_nobody_named_is_no_price_of_nothing(shop):
+    silent = replace(MONTHLY, amount=None, currency=None, interval=None)
+    await told(shop, silent)
+    assert await values(shop, "mrr", "active_subscriptions") == [0, 0]
+    await told(shop, at(MONTHLY, 9))
+    assert await values(shop, "mrr", "active_subscriptions", "new_subscriptions") == [10.0, 1, 1]
+
+
+async def test_tests_of_a_provider_count_for_nothing(shop):
+    await told(shop, replace(MONTHLY, test=True), deeds=[replace(CHARGED, test=True)])
+    assert await values(shop, "mrr", "subscription_revenue") == [0, 0]
+
+
+async def test_connected_and_empty_is_zero_and_never_connected_is_unknown(shop):
+    names = ("mrr", *MOVEMENTS, "arr", "active_subscriptions", "trials_started", "subscription_revenue")
+    assert await values(shop, *names) == [0] * len(names)
+    assert await values(shop, "churn_rate", "trial_conversion_rate") == [None, None]
+    await connect(shop, ConnectionStatus.ERROR)
+    assert await values(shop, *names) == ["source_error"] * len(names)
+    await connect(shop, ConnectionStatus.DISCONNECTED)
+    assert await values(shop, *names) == ["no_revenue_provider"] * len(names)
+
+
+async def test_subscriptions_that_cannot_be_read_are_unknown(shop, monkeypatch):
+    def broken(plan):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(shop.service.ports.workspace, "subscription_movements", broken)
+    asked = {"metrics": ["mrr"], "date_range": JUNE}
+    assert await shop.refused("POST", "/metrics", asked) == (503, "data_unverified")
