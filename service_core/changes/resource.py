@@ -39,7 +39,7 @@ Moment = Annotated[
 class Resource(BaseModel):
     """What every writable resource has. A subclass adds its fields and its ``resource_type``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     resource_type: ClassVar[str]
     untold: ClassVar[frozenset[str]] = frozenset()

@@ -54,19 +54,19 @@ class _Asked(BaseModel):
 class QueryModel(_Asked):
     """Query parameters of an operation; unknown ones are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, defer_build=True)
 
 
 class BodyModel(_Asked):
     """A JSON body, or an object inside one: strict, and without fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class Answer(BaseModel):
     """An answer, or an object inside one. Datetimes and decimals are rendered by `gateway.render`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
