@@ -11,7 +11,7 @@ from service_core.access.members.ports import Passwords
 from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
-from service_core.commerce.providers.ports import ConnectionSecrets, Vault
+from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider, Vault
 from service_core.commerce.providers.sealing import Sealing
 from service_core.delivery.exports.ports import ExportSink, JobQueue
 from service_core.extension.registry import Registry
@@ -29,6 +29,7 @@ class Ports:
     """
 
     def __init__(self, settings: Settings, folder: Path, registry: Registry, clock: Clock) -> None:
+        self._registry = registry
         self._container = Container(settings, folder, registry)
         self._clock = clock
 
@@ -111,6 +112,11 @@ class Ports:
     def connection_secrets(self) -> ConnectionSecrets:
         """Credentials of connections: kept by the workspace store, sealed by the vault."""
         return Sealing(self.workspace, self.vault)
+
+    @property
+    def revenue_providers(self) -> Mapping[str, RevenueProvider]:
+        """Whose webhooks are taken, by id."""
+        return self._registry.revenue_providers
 
     @property
     def mail(self) -> Mail:

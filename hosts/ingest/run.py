@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from hosts import monitoring
 from hosts.children import say_ready, stop_with_parent
 from hosts.client_address import ClientAddress
@@ -17,9 +19,11 @@ from hosts.guard import App
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.companions import CONTAINER, Companions, companion_app
 from hosts.ingest.keys import WriteKeys
+from hosts.ingest.webhooks import PLACE, is_webhook, webhook_app
 from hosts.serving import address_of, bind, serve, settle, stop_on_signals
 from service_core.access.authenticate import Authenticator
 from service_core.access.workspaces import Workspaces
+from service_core.commerce.providers.receive import Webhooks
 from service_core.extension.registry import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
 from service_core.intake.track import RateLimit
@@ -72,6 +76,8 @@ async def run(
 
 
 def _place(_method: str, path: str) -> str | None:
+    if is_webhook(path):
+        return PLACE
     return path if path in {"/track", CONTAINER} else None
 
 
@@ -92,7 +98,9 @@ def _addresses(settings: Settings) -> ClientAddress:
 def application(settings: Settings, ports: Ports, links: LinkDoor | None = None) -> App:
     """The ingest host over the ports of a deployment; it follows links, too, where they name their domain."""
     authenticator = Authenticator(ports.workspace, ports.clock)
-    others = companion_app(Companions(Workspaces(ports.workspace), ports.workspace))
+    workspaces = Workspaces(ports.workspace)
+    others = companion_app(Companions(workspaces, ports.workspace))
+    others = webhook_app(_webhooks(ports, workspaces), others)
     return ingest_app(
         Door(
             queue=ports.queue,
@@ -102,4 +110,17 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
             addresses=_addresses(settings),
         ),
         edge_app(links, others) if links else others,
+    )
+
+
+def _webhooks(ports: Ports, workspaces: Workspaces) -> Webhooks:
+    return Webhooks(
+        providers=ports.revenue_providers,
+        workspaces=workspaces,
+        connections=ports.workspace,
+        secrets=ports.connection_secrets,
+        subscriptions=ports.workspace,
+        queue=ports.queue,
+        clock=ports.clock,
+        decode=orjson.loads,
     )

@@ -86,6 +86,12 @@ def arrival_of(
     )
 
 
+def identity_of(provider_id: str, mapped: Mapped) -> tuple[tuple[str, str], ...]:
+    """The ids a subscription's person is known by: those of the event, and the e-mail."""
+    email = mapped.identity.get("email")
+    return tuple(sorted({**_ids(provider_id, mapped), **({"email": email} if email else {})}.items()))
+
+
 def _event(provider_id: str, mapped: Mapped) -> Mapping[str, Any]:
     properties = dict(mapped.properties)
     if email := mapped.identity.get("email"):

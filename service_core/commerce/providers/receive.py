@@ -7,7 +7,7 @@ is missing and doubles nothing.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -16,7 +16,7 @@ from service_core.access.model import Workspace
 from service_core.access.workspaces import Workspaces
 from service_core.commerce.providers.model import Delivery, Mapped
 from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider
-from service_core.commerce.providers.reading import arrival_of, read_message
+from service_core.commerce.providers.reading import arrival_of, identity_of, read_message
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.insight.connections.model import Connection, ConnectionStatus
 from service_core.insight.connections.ports import Connections
@@ -110,7 +110,8 @@ class Webhooks:
         account_id = next((account.id for account in connection.accounts), "")
         told = read_message(provider, delivery, account_id, self.decode)
         if isinstance(told, Mapped) and (told.states or told.deeds):
-            await self.subscriptions.add_subscription_facts(workspace.id, told.states, told.deeds)
+            states = [replace(state, identity=identity_of(provider.id, told)) for state in told.states]
+            await self.subscriptions.add_subscription_facts(workspace.id, states, told.deeds)
         try:
             return await self.queue.offer(arrival_of(workspace.id, provider, delivery, told))
         except QueueFailed:
