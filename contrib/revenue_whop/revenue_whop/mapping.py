@@ -1,0 +1,86 @@
+"""A message of Whop as what it says. Pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from service_core.plugin import Mapped, MessageFields
+
+PROVIDER: Final = "whop"
+EVENTS: Final = {
+    "payment.succeeded": "purchase",
+    "membership.went_valid": "subscription_started",
+    "membership.activated": "subscription_started",
+    "membership.renewed": "subscription_renewed",
+}
+"""A membership that is activated went valid in earlier versions of the webhooks."""
+
+
+def mapped(message: Mapping[str, Any]) -> Mapped:
+    """What the body of a webhook says.
+
+    Raises:
+        ValueError: it has no type, id, time or data.
+    """
+    fields = MessageFields(message)
+    id_, kind, at = fields.required("id"), fields.required("type"), _instant(fields, "timestamp")
+    if at is None:
+        raise ValueError("timestamp is missing")
+    if kind not in EVENTS:
+        return Mapped(id_, None, at)
+    data = fields.inner("data")
+    of = data.required("id")
+    told = _payment(data, of) if kind == "payment.succeeded" else (("subscription_id", of),)
+    return Mapped(
+        id_,
+        EVENTS[kind],
+        _instant(data, "paid_at") or at,
+        identity=_identity(data),
+        properties=dict(told) | _names(data),
+        external_ids=_external_ids(data),
+    )
+
+
+def _payment(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
+    """Its money, when the currency is told: the total without the tax."""
+    currency, total = data.currency("currency"), data.number("total")
+    tax = data.number("tax_amount")
+    yield "order_id", order_id
+    if currency is None or total is None:
+        return
+    yield "currency", currency
+    yield "revenue", f"{total - (tax or 0):f}"
+    if tax is not None and tax >= 0:
+        yield "tax", f"{tax:f}"
+
+
+def _names(data: MessageFields) -> dict[str, str]:
+    known = {
+        "product_id": data.inner("product").text("id"),
+        "plan_id": data.inner("plan").text("id"),
+        "membership_id": data.inner("membership").text("id"),
+        "billing_reason": data.text("billing_reason"),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _identity(data: MessageFields) -> dict[str, str]:
+    known = {
+        "visitor_id": data.inner("metadata").text("visitor_id"),
+        "email": data.inner("user").text("email"),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _external_ids(data: MessageFields) -> dict[str, str]:
+    user = data.inner("user").text("id")
+    return {} if user is None else {PROVIDER: user}
+
+
+def _instant(data: MessageFields, name: str) -> datetime | None:
+    """ISO 8601 as aware UTC; without an offset it is UTC."""
+    try:
+        read = datetime.fromisoformat(data.text(name) or "")
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,93 @@
+"""A revenue provider from outside: installed with pip, held to the kit every provider is held to."""
+
+import base64
+import hashlib
+import hmac
+import importlib
+
+import pytest
+
+from service_core.extension.registry import load
+from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+
+SECRET = "ws_planted_secret"
+USER = {"id": "user_1", "username": "ann", "email": "ann@example.com"}
+
+
+@pytest.fixture(scope="module")
+def site(install):
+    return install("revenue_whop")
+
+
+@pytest.fixture
+def whop(site, monkeypatch):
+    monkeypatch.syspath_prepend(str(site))
+    return load().revenue_providers["whop"]
+
+
+def message(kind, **data):
+    return {
+        "id": f"msg_{kind}",
+        "api_version": "v1",
+        "type": kind,
+        "timestamp": "2026-07-08T11:59:00.000Z",
+        "data": {"id": "id_1", "user": USER, "metadata": {"visitor_id": "visitor-7"}, **data},
+    }
+
+
+PAYMENT = message(
+    "payment.succeeded",
+    currency="eur",
+    total=49.99,
+    tax_amount=7.98,
+    paid_at="2026-07-08T11:58:30.000Z",
+    membership={"id": "mem_1", "status": "active"},
+    plan={"id": "plan_1"},
+    billing_reason="subscription_cycle",
+)
+
+
+def signed(body, secrets, sent):
+    stamp = str(int(sent.timestamp()))
+    digest = hmac.digest(
+        secrets["webhook_secret"].encode(), f"msg_1.{stamp}.".encode() + body, hashlib.sha256
+    )
+    return {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": stamp,
+        "webhook-signature": "v1," + base64.b64encode(digest).decode(),
+    }
+
+
+class TestWhop(RevenueProviderConformance):
+    """The kit."""
+
+    @pytest.fixture
+    def sender(self, whop):
+        return Sender(
+            whop,
+            {"webhook_secret": SECRET},
+            signed,
+            samples=(
+                Sample(PAYMENT, "purchase", revenue=4201),
+                Sample(message("membership.went_valid"), "subscription_started"),
+                Sample(message("membership.activated"), "subscription_started"),
+                Sample(message("membership.renewed"), "subscription_renewed"),
+            ),
+            unknown=Sample(message("membership.deactivated"), None),
+        )
+
+
+def test_a_payment_is_an_order_without_its_tax_of_the_visitor_that_was_carried_along(whop):
+    told = importlib.import_module("revenue_whop.mapping").mapped(PAYMENT)
+    assert told.properties == {
+        "order_id": "id_1",
+        "currency": "EUR",
+        "revenue": "42.01",
+        "tax": "7.98",
+        "plan_id": "plan_1",
+        "membership_id": "mem_1",
+        "billing_reason": "subscription_cycle",
+    }
+    assert told.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}
+    assert told.external_ids == {"whop": "user_1"}
