@@ -3,7 +3,7 @@
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -113,7 +113,7 @@ class _Asked:
         cells: dict[Cell, dict[Leaf, Any]] = defaultdict(dict)
         for level, found in sums.items():
             for each in found:
-                row = as_row(each, self.plans[level].by)
+                row = dict(zip(self.plans[level].by, each.keys, strict=True)) | as_row(each)
                 for leaf in self._met_by(row, level):
                     values = cells[self._cell(row)]
                     values[leaf] = added(values.get(leaf), leaf, row)
@@ -149,13 +149,13 @@ def _bucket(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
     return buckets.starts[max(bisect_right(buckets.starts, day_start(day, zone)) - 1, 0)]
 
 
-def as_row(sums: SpendSum, by: Sequence[str] = ()) -> dict[str, Any]:
-    """A sum as a row of the relation, and how many rows it is of; conversions are in millionths."""
+def as_row(sums: SpendSum) -> dict[str, Any]:
+    """The figures of a sum as a row of the relation has them, and of how many rows it is."""
     claimed = sums.conversions
     figures = {name: getattr(sums, name) for name in _FIGURES} | {
         "conversions": None if claimed is None else round(claimed * _MILLION)
     }
-    return {**dict(zip(by, sums.keys, strict=True)), **figures, "currency": sums.currency, "rows": sums.rows}
+    return {**figures, "currency": sums.currency, "rows": sums.rows}
 
 
 def is_met(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:

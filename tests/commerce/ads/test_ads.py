@@ -1,0 +1,186 @@
+"""`GET /ads`, with numbers worked out by hand (contract 3.13)."""
+
+from datetime import timedelta
+
+import pytest
+
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.insight.ports import StoreUnavailable
+from tests.commerce.ads.advertising import ad, campaign, connect, group, row, spent
+from tests.insight.served import NOW, serving
+
+WEEK = {"date_from": "2026-07-01", "date_through": "2026-07-07"}
+REELS = (
+    row("meta", campaign("c1", "reels"), "2026-07-01", spend=100_00, impressions=8000, clicks=200, reach=7000,
+        conversions=4, conversion_value=300_00),
+    row("meta", campaign("c1", "reels"), "2026-07-07", spend=200_00, impressions=12000, clicks=300, reach=9000,
+        conversions=6, conversion_value=420_00),
+)  # fmt: skip
+SEARCH = row(
+    "google", campaign("9", "brand"), "2026-07-03", account="123", spend=50_00, impressions=1000, clicks=70,
+    conversions=2.5, conversion_value=90_00,
+)  # fmt: skip
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with serving("memory", tmp_path) as served:
+        yield await served.workspace()
+
+
+async def test_campaigns_stand_by_spend_with_everything_the_platform_says(shop):
+    await connect(shop, "meta")
+    await spent(shop, *REELS, row("meta", campaign("c2"), spend=1_00, impressions=10, clicks=0))
+    answer = await shop.get("/ads", **WEEK)
+    first, second = answer.pop("ads")
+    assert first == {
+        "platform": "meta", "account_id": "act_1", "account_name": "meta act_1", "level": "campaign",
+        "id": "c1", "name": "reels", "status": "active", "campaign_id": "c1", "campaign_name": "reels",
+        "group_id": None, "group_name": None, "ad_id": None, "ad_name": None, "currency": "USD",
+        "spend": 300.0, "impressions": 20000, "clicks": 500, "ctr": 0.025, "cpc": 0.6, "cpm": 15.0,
+        "reach": None, "conversions": 10, "conversion_value": 720.0, "cpa": 30.0, "roas": 2.4,
+    }  # fmt: skip
+    assert (second["id"], second["cpc"], second["conversions"], second["roas"]) == ("c2", None, None, None)
+    assert answer == {
+        "level": "campaign", "platform": None, "date_from": "2026-07-01", "date_through": "2026-07-07",
+        "timezone": "America/New_York", "currency": "USD",
+        "totals": {
+            "spend": 301.0, "impressions": 20010, "clicks": 500, "ctr": 0.024988, "cpc": 0.6, "cpm": 15.04,
+            "conversions": None, "conversion_value": None, "cpa": None, "roas": None,
+        },
+        "totals_unavailable": [
+            {"metric": name, "reason": "insufficient_data"}
+            for name in ("conversions", "conversion_value", "cpa", "roas")
+        ],
+        "platforms": [
+            {
+                "platform": "meta", "account_id": "act_1", "account_name": "meta act_1", "status": "connected",
+                "currency": "USD", "timezone": "America/Los_Angeles",
+                "last_synced_at": "2026-07-08T15:00:00.000Z", "error": None,
+            }
+        ],
+        "truncated": False, "complete": True,
+    }  # fmt: skip
+
+
+async def test_a_level_is_asked_for_in_the_words_of_any_platform_and_is_never_the_sum_of_another(shop):
+    await connect(shop, "meta")
+    adults = row("meta", group("g1"), spend=40_00, impressions=10, clicks=2)
+    await spent(shop, *REELS, adults, row("meta", ad("a1"), spend=7_00), row("meta", ad("a2"), spend=8_00))
+    for level in ("group", "adset", "adgroup"):
+        answer = await shop.get("/ads", **WEEK, level=level)
+        assert (answer["level"], answer["totals"]["spend"]) == ("group", 40.0)
+        assert [(each["id"], each["campaign_id"], each["group_id"]) for each in answer["ads"]] == [
+            ("g1", "c1", "g1")
+        ]
+    answer = await shop.get("/ads", **WEEK, level="ad", limit=1)
+    assert [each["ad_id"] for each in answer["ads"]] == ["a2"]
+    assert (answer["totals"]["spend"], answer["truncated"]) == (15.0, True)
+
+
+async def test_what_several_platforms_claim_is_never_added(shop):
+    await connect(shop, "meta")
+    await connect(shop, "google", accounts=("123",))
+    await spent(shop, *REELS, SEARCH)
+    answer = await shop.get("/ads", **WEEK)
+    claims = ("conversions", "conversion_value", "cpa", "roas")
+    assert answer["totals"]["spend"] == 350.0
+    assert {answer["totals"][name] for name in claims} == {None}
+    assert answer["totals_unavailable"] == [
+        {"metric": name, "reason": "multiple_platforms"} for name in claims
+    ]
+    google = await shop.get("/ads", **WEEK, platform="google_ads")
+    assert (google["platform"], google["totals"]["conversions"], google["totals"]["cpa"]) == (
+        "google",
+        2.5,
+        20.0,
+    )
+    assert [each["account_id"] for each in google["platforms"]] == ["123"]
+    first_day = await shop.get("/ads", date_from="2026-07-01", date_through="2026-07-01")
+    assert (first_day["totals"]["conversions"], first_day["ads"][0]["reach"]) == (4, 7000)
+
+
+async def test_spend_in_another_currency_stays_in_its_rows_and_out_of_totals(shop):
+    await connect(shop, "meta")
+    await spent(
+        shop, *REELS, row("meta", campaign("e"), account="act_2", currency="JPY", spend=9000, clicks=3)
+    )
+    answer = await shop.get("/ads", **WEEK)
+    assert [(each["currency"], each["spend"]) for each in answer["ads"]] == [("JPY", 9000.0), ("USD", 300.0)]
+    assert (answer["totals"]["spend"], answer["totals"]["clicks"]) == (None, 503)
+    told = {each["metric"]: each["reason"] for each in answer["totals_unavailable"]}
+    assert (told["spend"], told["cpc"]) == ("missing_fx_rate", "missing_fx_rate")
+
+
+async def test_without_an_ad_account_nothing_was_measured_and_without_delivery_it_is_zero(shop):
+    answer = await shop.get("/ads", **WEEK)
+    assert (answer["ads"], answer["platforms"], answer["complete"]) == ([], [], True)
+    assert set(answer["totals"].values()) == {None}
+    assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
+    await connect(shop, "meta")
+    await connect(shop, "tiktok")
+    answer = await shop.get("/ads", **WEEK)
+    assert [answer["totals"][name] for name in ("spend", "clicks", "conversions", "roas")] == [
+        0.0,
+        0,
+        0,
+        None,
+    ]
+    answer = await shop.get("/ads", **WEEK, platform="google")
+    assert {each["reason"] for each in answer["totals_unavailable"]} == {"no_ad_platform"}
+
+
+async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown(shop):
+    await connect(shop, "meta", status=ConnectionStatus.EXPIRED, error="The token has expired")
+    await spent(shop, *REELS)
+    answer = await shop.get("/ads", **WEEK)
+    assert [each["spend"] for each in answer["ads"]] == [300.0]
+    assert {each["reason"] for each in answer["totals_unavailable"]} == {"source_error"}
+    assert (answer["platforms"][0]["error"], answer["complete"]) == ("The token has expired", False)
+
+
+async def test_an_account_that_was_read_too_long_ago_is_not_complete(shop):
+    await connect(shop, "meta", read=NOW - timedelta(hours=3))
+    assert not (await shop.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))["complete"]
+    assert (await shop.get("/ads", **WEEK))["complete"]
+
+
+async def test_instants_stand_for_the_days_they_lie_in(shop):
+    await connect(shop, "meta")
+    await spent(shop, *REELS)
+    answer = await shop.get("/ads", start_date="2026-07-02T02:00Z", end_date="2026-07-07T03:00Z")
+    assert (answer["date_from"], answer["date_through"]) == ("2026-07-01", "2026-07-06")
+    assert answer["totals"]["spend"] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({}, "missing_date_range"),
+        ({"date_from": "2026-07-01"}, "missing_date_range"),
+        (WEEK | {"start_date": "2026-07-01"}, "conflicting_date_range"),
+        ({"date_from": "2026-07-01T10:00Z", "date_through": "2026-07-02"}, "invalid_date_range"),
+        ({"start_date": "someday", "end_date": "2026-07-02"}, "invalid_date_range"),
+        ({"date_from": "2026-07-08", "date_through": "2026-07-07"}, "invalid_date_range"),
+        ({"date_from": "2025-07-01", "date_through": "2026-07-02"}, "range_too_long"),
+        (WEEK | {"platform": "openai"}, "invalid_platform"),
+        (WEEK | {"level": "keyword"}, "invalid_level"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_by_its_code(shop, parameters, code):
+    assert await shop.refused("GET", "/ads", **parameters) == (400, code)
+
+
+async def test_the_longest_range_is_a_leap_year(shop):
+    await shop.get("/ads", date_from="2025-07-01", date_through="2026-07-01")
+
+
+async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monkeypatch):
+    await connect(shop, "meta")
+    await shop.get("/ads", **WEEK)
+
+    def broken():
+        raise StoreUnavailable
+
+    monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
+    assert await shop.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
