@@ -15,13 +15,13 @@ from service_core.plugin import (
     Owners,
     Visit,
     converts,
+    each_order_once,
     moment,
     movement,
     standard,
     stitch,
     told_visits,
     visits,
-    without_repeats,
 )
 
 _K = TypeVar("_K", bound=Hashable)
@@ -127,7 +127,7 @@ class History:
     @cached_property
     def conversions(self) -> list[Event]:
         """Conversions, one per name and order."""
-        return without_repeats((e for e in self.everything if self.converts(e)), _conversion_key)
+        return each_order_once((e for e in self.everything if self.converts(e)), _conversion_key)
 
     def converts(self, event: Event) -> bool:
         """Whether an event is in the conversion set, a repeat of an order or not."""
@@ -136,12 +136,13 @@ class History:
     @cached_property
     def charges(self) -> list[Event]:
         """Events that are the charge of an order, one per order."""
-        return without_repeats((e for e in self.everything if movement(e) == CHARGE), lambda e: e.order_id)
+        return each_order_once((e for e in self.everything if movement(e) == CHARGE), _order_key)
 
     @cached_property
     def movements(self) -> list[Movement]:
         """The money ledger."""
-        refunds = [e for e in self.everything if movement(e) == REFUND]
+        told = (e for e in self.everything if movement(e) == REFUND)
+        refunds = each_order_once(told, _order_key, in_parts=True)
         return [Movement(e, CHARGE) for e in self.charges] + [
             Movement(e, REFUND, self._order_of(e)) for e in refunds
         ]
@@ -165,6 +166,10 @@ class History:
 def session_of(event: Event) -> Session:
     """The session an event belongs to."""
     return event.visitor_id, event.session_id
+
+
+def _order_key(event: Event) -> Hashable | None:
+    return event.order_id
 
 
 def _conversion_key(event: Event) -> Hashable | None:

@@ -1,4 +1,4 @@
-"""What an event is by its name and money: conversion, charge, refund, repeat of an order, in SQL.
+"""What an event is by its name and money: conversion, charge, refund, in SQL.
 
 The rules stand in `insight.conversions` and `insight.orders`.
 """
@@ -17,7 +17,6 @@ from service_core.plugin import (
     PAGE_VIEWS,
     REFUND,
     REFUND_EVENTS,
-    REPEAT,
     UNPAID,
     same_as,
 )
@@ -59,12 +58,3 @@ def standard_name(name: Expression) -> Expression:
     """One name for those that count as one."""
     groups = [same_as(one) for one in _GROUPED]
     return sa.case(*((among(name, group), sa.literal(min(group))) for group in groups), else_=name)
-
-
-def not_a_repeat(columns: Any, *kind: Expression) -> Expression:
-    """Whether no event of the same order and kind comes less than 7 days before."""
-    before = sa.func.lag(fn.Micros(columns.timestamp)).over(
-        partition_by=(*kind, columns.order_id), order_by=(columns.timestamp, columns.seq)
-    )
-    week = int(REPEAT.total_seconds()) * 1_000_000
-    return sa.or_(columns.order_id.is_(None), before.is_(None), fn.Micros(columns.timestamp) - before >= week)

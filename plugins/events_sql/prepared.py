@@ -21,7 +21,7 @@ from sqlalchemy.sql.selectable import TextualSelect
 from sqlalchemy.sql.visitors import InternalTraversal
 
 from plugins.events_sql.rows import naive
-from service_core.plugin import Scan, Span
+from service_core.plugin import REPEAT, Scan, Span
 
 Found: TypeAlias = sa.Select[Any] | sa.CompoundSelect[Any]
 _SHAPES: Final = 1024
@@ -39,6 +39,8 @@ def parameter(name: str, kind: Kind) -> sa.BindParameter[Any]:
 WORKSPACE: Final = parameter("workspace", sa.Uuid())
 START: Final = parameter("start", sa.DateTime())
 END: Final = parameter("end", sa.DateTime())
+UNTIL: Final = parameter("until", sa.DateTime())
+"""As long after `END` as another report of an order may come."""
 NAMES: Final = parameter("names", sa.ARRAY(sa.Text()))
 """Names of the events that convert."""
 WINDOW: Final = parameter("within", sa.BigInteger())
@@ -48,7 +50,9 @@ WINDOW: Final = parameter("within", sa.BigInteger())
 def told(scan: Scan, span: Span | None = None) -> dict[str, Any]:
     """The values of the parameters above: those of a scan, and of what it looks at."""
     own = {"workspace": scan.workspace_id, "names": sorted(scan.conversions.names)}
-    return own if span is None else {**own, "start": naive(span.start), "end": naive(span.end)}
+    if span is None:
+        return own
+    return {**own, "start": naive(span.start), "end": naive(span.end), "until": naive(span.end + REPEAT)}
 
 
 class _Columns(dict[str, sa.ColumnClause[Any]]):

@@ -13,15 +13,16 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
-from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.facts import charge_or_refund, converts, standard_name
 from plugins.events_sql.kin import DEEDS
 from plugins.events_sql.lean import Once
+from plugins.events_sql.orders import is_tracked, not_a_repeat, superseded_conversions, superseded_money
 from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
 from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
-from service_core.plugin import CHARGE, REPEAT, TRACKED, TRACKED_SOURCES, Predicate, Relation, Scan, Span
+from service_core.plugin import CHARGE, REPEAT, TRACKED, Predicate, Relation, Scan, Span
 
 DATA: Final = "data:"
 ENTRY: Final = "entry."
@@ -277,8 +278,10 @@ def with_repeats(span: Span) -> Span:
 
 
 def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
-    c = _looked_through(few).c
+    table = _looked_through(few)
+    c = table.c
     columns = [c[name] for name in names]
+    superseded = superseded_conversions(table, START, any_revenue=any_revenue)
     repeat = not_a_repeat(c, standard_name(c.event_name))
     found = (
         sa.select(*columns, repeat.label("counts"))
@@ -286,7 +289,8 @@ def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
         .where(converts(c, any_revenue=any_revenue))
         .subquery()
     )
-    return sa.select(*(found.c[name] for name in names)).where(found.c.counts)
+    kept = sa.select(*(found.c[name] for name in names)).where(found.c.counts)
+    return kept.where(found.c.seq.not_in(superseded))
 
 
 def all_time() -> Span:
@@ -299,7 +303,10 @@ _DUSK: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def _ledger(scan: Scan, span: Span, *, whole: bool, few: bool) -> sa.FromClause:
-    """Charges, one per order, and refunds, each with the instant it is booked on."""
+    """Charges, one per order, and refunds, each with the instant it is booked on.
+
+    A week back is looked at for repeats, everything for first orders and for refunds booked on their order.
+    """
     looked = Span(span.start - REPEAT, span.end)
     return source(_booked, scan.order_refunds, whole, few).under("ledger", **told(scan, looked))
 
@@ -314,19 +321,18 @@ def _told_of(few: bool) -> tuple[str, ...]:
 
 
 def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
-    c, names = _looked_through(few).c, (*needed(frozenset()), *_told_of(few))
+    table, names = _looked_through(few), (*needed(frozenset()), *_told_of(few))
+    c, ever = table.c, whole or order_refunds
     kind = charge_or_refund(c)
     moved = (
         sa.select(*(c[name] for name in names), kind.label("kind"))
         .where(c.workspace_id == WORKSPACE, c.revenue.is_not(None))
-        .where(*_looked_at(c, order_refunds=order_refunds, whole=whole))
+        .where(*([] if ever else [c.timestamp >= START, c.timestamp < END]))
         .subquery()
     )
-    counted = (
-        sa.select(moved, not_a_repeat(moved.c, moved.c.kind).label("counts"))
-        .where(moved.c.kind.is_not(None))
-        .subquery()
-    )
+    once = sa.or_(moved.c.kind != CHARGE, not_a_repeat(moved.c, moved.c.kind))
+    counts = sa.and_(once, moved.c.seq.not_in(superseded_money(table, None if ever else START)))
+    counted = sa.select(moved, counts.label("counts")).where(moved.c.kind.is_not(None)).subquery()
     is_charge = counted.c.kind == CHARGE
     kept = sa.and_(is_charge, counted.c.counts)
     of_order = sa.func.max(sa.case((kept, counted.c.timestamp))).over(
@@ -340,17 +346,9 @@ def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
         listed.c.kind,
         listed.c.booked,
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
-        sa.case(
-            (fn.OneOf(listed.c.source, *map(sa.literal, sorted(TRACKED_SOURCES))), sa.literal(TRACKED)),
-            else_=listed.c.source,
-        ).label("provider"),
-    ).where(sa.or_(listed.c.kind != CHARGE, listed.c.counts))
+        sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
+    ).where(listed.c.counts)
     return _with_first_orders(facts.subquery("ledger")) if whole else facts
-
-
-def _looked_at(columns: Any, *, order_refunds: bool, whole: bool) -> list[Expression]:
-    """How far a ledger looks: a week back for repeats, everywhere for first orders and booked refunds."""
-    return [] if whole or order_refunds else [columns.timestamp >= START, columns.timestamp < END]
 
 
 def _with_first_orders(ledger: sa.Subquery) -> sa.Select[Any]:

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.facts import charge_or_refund, converts, not_a_repeat, standard_name
+from plugins.events_sql.facts import charge_or_refund, converts, standard_name
+from plugins.events_sql.orders import not_a_repeat, superseded_conversions, superseded_money
 from plugins.events_sql.prepared import END, START, WORKSPACE, parameter, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.stitching import person_of
@@ -87,7 +88,7 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
     """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
     convert, kind = converts(c, any_revenue=any_revenue), charge_or_refund(c)
-    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
+    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id", "source")]
     looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
     found = (
         sa.select(*columns, convert.label("converts"), kind.label("kind"))
@@ -95,12 +96,19 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
         .where(sa.or_(convert, c.revenue.is_not(None)))
         .subquery()
     )
+    since = None if ever else _SINCE
+    told_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
+    known_best = found.c.seq.not_in(superseded_money(EVENTS, since))
     conversion = not_a_repeat(found.c, found.c.converts, standard_name(found.c.event_name))
     charge = not_a_repeat(found.c, found.c.kind)
+    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion, told_once)
+    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge, known_best), sa.false())
+    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, known_best), sa.false())
     return sa.select(
         found,
-        sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion).label("is_conversion"),
-        sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge), sa.false()).label("is_charge"),
+        converted.label("is_conversion"),
+        charged.label("is_charge"),
+        refunded.label("is_refund"),
     )
 
 
@@ -156,7 +164,7 @@ def _refunds(any_revenue: bool, *, order_refunds: bool, since: bool, until: bool
             place.label("place"),
         )
         .select_from(joined)
-        .where(refund.c.kind == REFUND)
+        .where(refund.c.is_refund)
     )
     if since:
         found = found.where(refund.c.timestamp >= START)

@@ -73,12 +73,15 @@ class Relation(StrEnum):
         event that `conversions.converts` makes one with a page view engaged, a repeat of an order too.
     ``CONVERSIONS``
         Events that `conversions.converts`, one per (`conversions.standard` name, order id) within 7 days
-        (`orders.without_repeats`, over all history). Columns as EVENTS. Bots never convert.
+        (`orders.each_order_once`, over all history). Columns as EVENTS. Bots never convert.
     ``MONEY``
         Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
         ``refund``), ``amount`` (minor units, positive), ``currency``, ``provider``, ``order_id``,
         ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
-        first event ever lies in the range). Charges of one order count once. A refund is booked on
+        first event ever lies in the range). Charges of one order within 7 days count once, whoever reports
+        them: that of a storefront before that of a payment provider, that before a tracked one, then
+        the earliest (`orders.each_order_once`). Of the refunds of one order within 7 days those of the
+        one who knows best count, all of them. A refund is booked on
         its own instant, with `Scan.order_refunds` on that of its order: the latest charge of its
         order id not after it, else its own.
     ``CREDITS``

@@ -122,7 +122,7 @@ def _happen(random: Random, told: World) -> None:
         "event_data": random.choice(_DATA),
         "is_bot": random.random() < 0.1,
         "is_test": random.random() < 0.05,
-        "source": random.choice(("browser", "web", "api", "stripe")),
+        "source": random.choice(("browser", "web", "api", "stripe", "shopify", "superwall")),
         "told": _told(random, at),
         **_who(random),
         **_what(random),

@@ -5,7 +5,7 @@ import pytest
 from service_core.insight.conversions import is_system, standard
 from service_core.insight.custom_keys import is_custom, json_type
 from service_core.insight.measures import Op
-from service_core.insight.orders import CHARGE, REFUND, movement, provider, without_repeats
+from service_core.insight.orders import CHARGE, REFUND, each_order_once, movement, provider
 from service_core.insight.predicates import meets
 from service_core.insight.trailing import trailing
 from service_core.kernel.ranges import Span
@@ -110,7 +110,7 @@ def test_a_repeat_is_less_than_seven_days_after_the_one_before():
     for at in ("2026-03-01", "2026-03-07T23:59:59", "2026-03-10", "2026-03-17", "2026-03-18"):
         story.happens("purchase", at=at, visitor="A1", order_id="O1")
     story.happens("purchase", at="2026-03-18", visitor="A1")
-    kept = without_repeats(story.events, lambda event: event.order_id)
+    kept = each_order_once(story.events, lambda event: event.order_id)
     assert [story.events.index(event) for event in kept] == [0, 3, 5]
 
 

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect, column
 from plugins.events_sql.tables import META
+from service_core.plugin import TRACKED_SOURCES
 
 UNICODE: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
 """Collations that know the letters of every script, the quickest first."""
@@ -20,6 +21,7 @@ _INDEXES: Final = {
     "events_narrow": "events (workspace_id, timestamp, seq)"
     " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot)",
     "events_of_money": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
+    "events_of_providers": "events (workspace_id, timestamp) WHERE order_id IS NOT NULL AND source NOT IN ({tracked})",
     "events_by_id": "events (workspace_id, event_id)",
     "events_of_session": "events (session_no, timestamp, seq)",
     "events_of_visitor": "events (visitor_no, timestamp)",
@@ -74,8 +76,9 @@ def statements(schema: str, unicode: str, dialect: PostgresDialect) -> Iterator[
         yield f"CREATE TABLE IF NOT EXISTS {table.name} ({columns(table, dialect)})"
     yield "CREATE UNIQUE INDEX IF NOT EXISTS ids_by_text ON ids (workspace_id, id)"
     yield "DROP INDEX IF EXISTS events_in_time"  # of earlier versions; events_narrow tells the same
+    tracked = ", ".join(f"'{source}'" for source in sorted(TRACKED_SOURCES))
     for name, places in _INDEXES.items():
-        yield f"CREATE INDEX IF NOT EXISTS {name} ON {places}"
+        yield f"CREATE INDEX IF NOT EXISTS {name} ON {places.format(tracked=tracked)}"
 
 
 def columns(table: sa.Table, dialect: PostgresDialect) -> str:
