@@ -15,6 +15,7 @@ from service_core.insight.connections.model import Connection, ConnectionStatus,
 from service_core.insight.connections.ports import Connections
 from service_core.insight.event_kinds import recent
 from service_core.insight.measures import Op, Predicate, Relation, count
+from service_core.insight.orders import TRACKED_SOURCES
 from service_core.insight.ports import Aggregate, Aggregates, EventLog, StoreUnavailable
 from service_core.insight.scans import scan_of
 from service_core.intake.transport import API, BROWSER, MOBILE_APP, WEB
@@ -27,7 +28,10 @@ from service_core.workspace.rules.model import Rule
 NOTHING: Final = "Nothing outstanding."
 
 _EVENTS: Final = count(Relation.EVENTS)
-_IDENTIFIED: Final = count(Relation.EVENTS, Predicate("user_id", Op.IS_SET))
+_OWN: Final = Predicate("source", Op.IN, tuple(sorted(TRACKED_SOURCES)))
+_TRACKED: Final = count(Relation.EVENTS, _OWN)
+_IDENTIFIED: Final = count(Relation.EVENTS, _OWN, Predicate("user_id", Op.IS_SET))
+"""What a revenue provider sends shows neither that tracking is installed nor that users are identified."""
 
 
 class OnboardingWorkspace(Answer):
@@ -77,6 +81,7 @@ class _Seen:
     """What the event store tells."""
 
     tracking: Tracking
+    tracked: bool
     identified: bool
 
 
@@ -110,23 +115,23 @@ async def _seen(who: Caller, events: Aggregates, log: EventLog) -> _Seen:
     first, last = await log.bounds(who.workspace.id) or (None, None)
     span = recent(who).span
     by_sender: tuple[Mapping[str, str], ...] = ({Relation.EVENTS: "source"}, {Relation.EVENTS: "sdk_name"})
-    grid = await events.aggregate(Aggregate(scan_of(who, span), (_EVENTS, _IDENTIFIED), dimensions=by_sender))
+    asked = (_EVENTS, _TRACKED, _IDENTIFIED)
+    grid = await events.aggregate(Aggregate(scan_of(who, span), asked, dimensions=by_sender))
     senders: Counter[str] = Counter()
-    for source, library, number, _ in grid.rows:
+    for source, library, number, *_ in grid.rows:
         senders[_sender(source, library)] += number
-    identified = any(row[3] for row in grid.rows)
+    tracked, identified = (any(row[place] for row in grid.rows) for place in (3, 4))
     if not identified and first is not None and first < span.start:
-        earlier = await events.aggregate(
-            Aggregate(scan_of(who, Span(first, span.start)), (_IDENTIFIED,))
-        )  # only now: it reads everything
-        identified = bool(earlier.rows[0][0])
+        scan = scan_of(who, Span(first, span.start))
+        earlier = await events.aggregate(Aggregate(scan, asked[1:]))  # only now: it reads everything
+        tracked, identified = tracked or bool(earlier.rows[0][0]), bool(earlier.rows[0][1])
     tracking = Tracking(
         first_event_seen_at=first,
         last_event_seen_at=last,
         sdk_detected=sorted(senders, key=lambda name: (-senders[name], name)),
         events_last_30d=senders.total(),
     )
-    return _Seen(tracking, identified)
+    return _Seen(tracking, tracked, identified)
 
 
 def _sender(source: str, library: str) -> str:
@@ -159,7 +164,7 @@ async def _next_steps(who: Caller, seen: _Seen, known: Sequence[Connection], wri
     async with writes.units.look(who.workspace.id) as unit:
         rules, links = await unit.resources.page(Rule, 1), await unit.resources.page(Link, 1)
     steps = (
-        ("Install the tracking script or send a server event.", seen.tracking.first_event_seen_at),
+        ("Install the tracking script or send a server event.", seen.tracked),
         ("Identify your users.", seen.identified),
         ("Connect an ad platform.", ProviderKind.ADS in live),
         ("Connect a revenue provider.", ProviderKind.REVENUE in live),

@@ -101,6 +101,15 @@ async def test_steps_fall_away_one_by_one_in_their_order(setup):
     assert await setup.steps() == ["Nothing outstanding."]
 
 
+async def test_what_a_revenue_provider_sends_is_no_tracking_of_ones_own(setup):
+    await setup.happens("subscription_renewed", source="revenuecat", strong_id="u1")
+    status = await setup.asks()
+    assert status["tracking"]["sdk_detected"] == ["revenuecat"]
+    assert status["next_steps"] == STEPS
+    await setup.happens("page_view", ago=timedelta(days=40))
+    assert await setup.steps() == STEPS[1:]
+
+
 async def test_every_integration_is_listed_and_a_broken_one_is_not_done(setup):
     synced = setup.office.now
     await setup.connects(
