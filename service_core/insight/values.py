@@ -1,5 +1,7 @@
 """`GET /dimension-values`: what a dimension has been, to filter by (contract 4.4)."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, ClassVar, Final
@@ -10,12 +12,14 @@ from service_core.access.model import Caller
 from service_core.insight.answers import counts
 from service_core.insight.catalog import Dimension
 from service_core.insight.countries import COUNTRIES
-from service_core.insight.measures import Op, Relation
+from service_core.insight.measures import Op, Relation, count
+from service_core.insight.ports import Aggregate
 from service_core.insight.predicates import uncased
 from service_core.insight.query.question import Filter, Order, Question, Row
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.requested import unknown_dimension
 from service_core.insight.range_query import RangeQuery
+from service_core.insight.scans import scan_of
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal
 from service_core.kernel.params import Answer, Clamp
@@ -55,7 +59,7 @@ class DimensionValue(Answer):
 
     value: str
     label: str
-    count: int = Field(description="Visitors, or orders for dimensions of money.")
+    count: int = Field(description="Visitors, orders for dimensions of money, or rows of spend for ads.")
 
 
 class DimensionValues(Answer):
@@ -108,7 +112,9 @@ async def find_values(
     """A page of values and whether more follow; none where nothing counts by the dimension."""
     metric = next((id_ for relation, id_ in _COUNTED.items() if relation in dimension.columns), None)
     if metric is None:
-        return [], False
+        told = await advertised(who, questions, (dimension,), asked) if _is_of_ads(dimension) else []
+        every = [value for (name,), rows in told if _matches(value := _named(name, rows, dimension), q)]
+        return every[offset : offset + limit], len(every) > offset + limit
     question = Question(
         (metric,),
         asked,
@@ -137,6 +143,28 @@ async def find_values(
     return found, table.groups + bool(absent) > offset + len(found)
 
 
+async def advertised(
+    who: Caller, questions: Questions, dimensions: Sequence[Dimension], asked: Range
+) -> list[tuple[tuple[str, ...], int]]:
+    """What there was spend of: labels of the dimensions and how many rows, most first."""
+    columns = tuple({str(Relation.SPEND): each.columns[Relation.SPEND]} for each in dimensions)
+    plan = Aggregate(scan_of(who, asked.span), (count(Relation.SPEND),), columns)
+    grid = await questions.source(Relation.SPEND).aggregate(plan)
+    told: Counter[tuple[str, ...]] = Counter()
+    for *values, rows in grid.rows:
+        told[tuple(each.label_of(value) for each, value in zip(dimensions, values, strict=True))] += rows
+    return sorted(told.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _is_of_ads(dimension: Dimension) -> bool:
+    return Relation.SPEND in dimension.columns
+
+
+def _named(name: str, counted: int, dimension: Dimension) -> DimensionValue:
+    label = COUNTRIES.get(name, name) if dimension.id == "country" else name
+    return DimensionValue(value=name, label=label, count=counted)
+
+
 async def _absent(
     who: Caller, questions: Questions, every: Question, dimension: Dimension, q: str | None
 ) -> DimensionValue | None:
@@ -153,9 +181,7 @@ def _is_matched_here(dimension: Dimension) -> bool:
 
 
 def _value(row: Row, dimension: Dimension) -> DimensionValue:
-    value = row.labels[0]
-    label = COUNTRIES.get(value, value) if dimension.id == "country" else value
-    return DimensionValue(value=value, label=label, count=counts(row)[0])
+    return _named(row.labels[0], counts(row)[0], dimension)
 
 
 def _matches(value: DimensionValue, q: str | None) -> bool:

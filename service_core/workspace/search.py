@@ -10,9 +10,10 @@ from service_core.access.model import Caller
 from service_core.changes.resource import Resource
 from service_core.changes.write import Writes
 from service_core.insight.people.ports import People, PeoplePage
+from service_core.insight.predicates import uncased
 from service_core.insight.query.questions import Questions
 from service_core.insight.scans import scan_of
-from service_core.insight.values import find_values, last_days
+from service_core.insight.values import advertised, find_values, last_days
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp, QueryModel
@@ -26,10 +27,15 @@ _DIMENSIONS: Final = {
     "event": "event_name",
     "tag": "lyr",
     "product": "product",
-    "ad_group": "ad_group_name",
-    "ad": "ad_name",
 }
 """Types whose results are filters as they stand."""
+
+_ADVERTISED: Final = {
+    "campaign": ("campaign_id", "campaign_name"),
+    "ad_group": ("ad_group_id", "ad_group_name"),
+    "ad": ("ad_id", "ad_name"),
+}
+"""Types of what there was spend of: filters by the first dimension, found by either."""
 
 _RESOURCES: Final = {
     "link": Link.resource_type,
@@ -39,7 +45,7 @@ _RESOURCES: Final = {
 }
 """Types of what the workspace owns."""
 
-TYPES: Final = (*_DIMENSIONS, *_RESOURCES, "metric", "user")
+TYPES: Final = (*dict.fromkeys((*_DIMENSIONS, *_ADVERTISED)), *_RESOURCES, "metric", "user")
 
 
 class SearchQuery(QueryModel):
@@ -93,10 +99,11 @@ class SearchResults(Answer):
 async def get_search(
     query: SearchQuery, *, who: Caller, questions: Questions, people: People, writes: Writes
 ) -> SearchResults:
-    """Campaigns, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
+    """Campaigns, ads, sources, pages, events, tags and people of the last 90 days by name; also metrics, links and reports."""
     types, text = query.wanted(), query.q.strip()
-    dimensions = [type_ for type_ in types if type_ in _DIMENSIONS]
-    found = await asyncio.gather(*(_values(who, questions, type_, text, query.limit) for type_ in dimensions))
+    named = [_values(who, questions, type_, text, query.limit) for type_ in types if type_ in _DIMENSIONS]
+    bought = [_advertised(who, questions, type_, text) for type_ in types if type_ in _ADVERTISED]
+    found = await asyncio.gather(*named, *bought)
     results = [result for results in found for result in results]
     owned = [type_ for type_ in types if type_ in _RESOURCES]
     results += await _owned(who, writes, owned, text, query.limit)
@@ -121,6 +128,26 @@ async def _values(who: Caller, questions: Questions, type_: str, text: str, limi
         SearchResult(type=type_, dimension=dimension.id, value=each.value, label=each.label, count=each.count)
         for each in values
         if each.value != dimension.absent
+    ]
+
+
+async def _advertised(who: Caller, questions: Questions, type_: str, text: str) -> list[SearchResult]:
+    """Entities of ad platforms; one that has no name is known by its id."""
+    ids = ("platform", *_ADVERTISED[type_])
+    dimensions = [questions.catalog.dimensions[id_] for id_ in ids]
+    told = await advertised(who, questions, dimensions, last_days(who))
+    return [
+        SearchResult(
+            type=type_,
+            dimension=ids[1],
+            value=id_,
+            label=id_ if name == dimensions[2].absent else name,
+            id=id_,
+            platform=platform,
+            count=rows,
+        )
+        for (platform, id_, name), rows in told
+        if uncased(text) in uncased(name) or uncased(text) in uncased(id_)
     ]
 
 

@@ -53,6 +53,10 @@ class Questions:
             credited = dict.fromkeys(self._credited(question.metrics), Reason.INSUFFICIENT_DATA)
             return await Run(self.catalog, self._by_relation, who, question, credited | reasons).table()
 
+    def source(self, relation: Relation) -> Source:
+        """What answers for a relation, for whoever asks for more than metrics."""
+        return self._by_relation[relation]
+
     def _credited(self, ids: Sequence[str]) -> Iterator[str]:
         for id_ in ids:
             if any(leaf_of(atom).of is Relation.CREDITS for atom in atoms(self.catalog.metrics[id_].measure)):

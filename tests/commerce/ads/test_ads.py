@@ -184,3 +184,31 @@ async def test_ad_data_that_cannot_be_read_is_unknown_and_never_none(shop, monke
 
     monkeypatch.setattr(shop.service.ports.workspace._database, "read", broken)
     assert await shop.refused("GET", "/ads", **WEEK) == (503, "ads_unavailable")
+
+
+async def test_values_of_ads_are_counted_by_rows_of_spend(shop):
+    await connect(shop, "meta")
+    await spent(shop, *REELS, SEARCH, row("meta", ad("a1"), spend=7_00))
+    answer = await shop.get("/dimension-values", dimension="campaign_name")
+    assert [(each["value"], each["count"]) for each in answer["values"]] == [("reels", 2), ("brand", 1)]
+    answer = await shop.get("/dimension-values", dimension="platform", q="GOO")
+    assert [(each["value"], each["count"]) for each in answer["values"]] == [("google", 1)]
+    answer = await shop.get("/dimension-values", dimension="ad_id", limit=1)
+    assert ([each["value"] for each in answer["values"]], answer["has_more"]) == (["a1"], False)
+
+
+async def test_entities_are_found_by_name_as_filters(shop):
+    await connect(shop, "meta")
+    await spent(
+        shop, *REELS, SEARCH, row("meta", group("lookalike"), spend=1), row("meta", ad("look"), spend=7_00)
+    )
+    (found,) = (await shop.get("/search", q="REEL", types="campaign"))["results"]
+    assert found == {
+        "type": "campaign", "dimension": "campaign_id", "value": "c1", "label": "reels", "id": "c1",
+        "platform": "meta", "count": 2,
+    }  # fmt: skip
+    found = (await shop.get("/search", q="look"))["results"]
+    assert [(each["type"], each["dimension"]) for each in found] == [
+        ("ad", "ad_id"),
+        ("ad_group", "ad_group_id"),
+    ]
