@@ -21,6 +21,14 @@ _ADDRESSES: Final = (
     *(f"{side}_touch_{name}" for side in SIDES for name in ("url", "referrer", "landing_page")),
 )
 
+_TELLING: Final = {
+    "$stripe_checkout_session": (
+        "stripe_checkout_session",
+        ("session_id", "sessionId", "checkout_session_id"),
+    ),
+}
+"""Events that tell under which id a provider will speak of what their visitor did (semantics 11.3)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fields:
@@ -87,7 +95,7 @@ def read(arrival: Arrival, body: Mapping[str, Any], workspace: Workspace) -> Fie
         session_origin="client" if sent else "generated",
         properties=properties,
         context=context,
-        external_ids=_external_ids(_object(body, "external_ids")),
+        external_ids=_external_ids({**_object(body, "external_ids"), **_told_id(name, properties)}),
         ip=body.get("ip"),
     )
 
@@ -96,6 +104,14 @@ def _object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
     """An object of the body, made harmless; empty when the field holds anything else."""
     value = body.get(field)
     return clean(value) if isinstance(value, dict) else {}
+
+
+def _told_id(name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The id of another system that an event of this name tells, by its namespace."""
+    if name not in _TELLING:
+        return {}
+    namespace, keys = _TELLING[name]
+    return next(({namespace: told} for key in keys if (told := scalar(properties.get(key)))), {})
 
 
 def _external_ids(sent: Mapping[str, Any]) -> dict[str, str] | None:
