@@ -10,6 +10,7 @@ pytest_plugins = [
     "service_core.testing.postgres_server",
     "tests.databases",
     "tests.bucket",
+    "tests.shares",
 ]
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # a process that hangs tells where, see `tests.processes`

@@ -5,11 +5,7 @@ import urllib.parse
 import urllib.request
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from tests.e2e.conftest import GUARD_SECONDS, until
-
-pytestmark = pytest.mark.xdist_group("e2e")
 
 RECENT = {
     "start_date": (datetime.now(UTC) - timedelta(days=1)).date().isoformat(),

@@ -18,8 +18,6 @@ from service_core.kernel.operations import Scope
 from tests.e2e.conftest import GUARD_SECONDS, ROOT, touchpoint
 from tests.mcp.program import granted
 
-pytestmark = pytest.mark.xdist_group("e2e")
-
 PAGES = sorted(
     [
         ROOT / "README.md",

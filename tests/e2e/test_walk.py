@@ -8,13 +8,9 @@ import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from hosts.demo.running import Running
 from tests.e2e.conftest import GUARD_SECONDS, LOG, made, touchpoint, until
 from tests.processes import child, said
-
-pytestmark = pytest.mark.xdist_group("e2e")
 
 RECENT = {
     "start_date": (datetime.now(UTC) - timedelta(days=6)).date().isoformat(),

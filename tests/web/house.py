@@ -39,9 +39,8 @@ CHROMIUM = os.environ.get("CHROMIUM") or next(
 IN_BROWSER = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install it or name it in CHROMIUM"),
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.xdist_group("browser"),
 ]
-"""Marks of a test that uses the house: all share one browser, one loop and one process."""
+"""Marks of a test that uses the house: all share one browser and one loop."""
 
 GUARD_MILLISECONDS = 100_000
 """Against hanging."""
