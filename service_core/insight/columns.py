@@ -33,10 +33,20 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
         "event_name", "currency", "person_is_new",
     },
-    Relation.SPEND: frozenset({
-        "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
+}  # fmt: skip
+"""Relation of the event store -> its columns."""
+
+_ADVERTISED: Final = frozenset({
+    "platform", "account_id", "campaign_id", "campaign_name", "group_id", "group_name", "ad_id", "ad_name",
+})  # fmt: skip
+JOINED: Final = "touch.ad."
+"""What the columns of credits are called that no store has: the ad a touch came from (semantics 12.3)."""
+
+_ELSEWHERE: Final[Mapping[Relation, frozenset[str]]] = {
+    Relation.CREDITS: frozenset(f"{JOINED}{name}" for name in _ADVERTISED),
+    Relation.SPEND: _ADVERTISED | {
         "currency", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
-    }),
+    },
     Relation.SUBSCRIPTIONS: frozenset({
         "product", "provider", "plan", "currency", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
         "mrr_churn", "mrr_reactivation", "charged", "active_subscriptions", "active_at_start",
@@ -44,8 +54,9 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "failed_payments",
     }),
 }  # fmt: skip
-"""Relation -> its columns; those left out come from sources that know their own."""
+"""Columns of other sources; a relation that stands nowhere comes from one that knows its own."""
 
+_NONE: Final[frozenset[str]] = frozenset()
 _DATA: Final = "data:"
 _WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
 
@@ -60,8 +71,8 @@ def misnamed(metric: Measure) -> Iterator[str]:
 
 def unknown_in(relation: Relation, column: str) -> Iterator[str]:
     """Sentences about names in ``column``, alone or as ``a|b``, that rows of a relation do not have."""
-    known = COLUMNS.get(relation)
-    if known is None or (column.startswith(_DATA) and relation in _WITH_DATA):
+    known = COLUMNS.get(relation, _NONE) | _ELSEWHERE.get(relation, _NONE)
+    if not known or (column.startswith(_DATA) and relation in _WITH_DATA):
         return
     for name in column.split("|"):
         if name not in known:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from service_core.access.model import Caller
 from service_core.commerce.ads.answer import AdAccountStatus, AdFigures, AdRow, Ads
 from service_core.commerce.ads.asked import AdsQuery
-from service_core.commerce.ads.figures import figure
+from service_core.commerce.ads.amounts import figure
 from service_core.commerce.ads.model import Entity, Level
 from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
 from service_core.commerce.ads.source import advertises
