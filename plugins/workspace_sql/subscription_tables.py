@@ -10,12 +10,13 @@ from plugins.workspace_sql.tables import METADATA
 _BY_CODE_POINT: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
+def _workspace() -> sa.Column[object]:
+    return sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True)
+
+
 def _place() -> tuple[sa.Column[object], ...]:
-    """Whose and of which subscription: what every table begins with."""
-    return (
-        sa.Column("workspace_id", sa.ForeignKey("workspaces.id", ondelete="CASCADE"), primary_key=True),
-        sa.Column("subscription", sa.Uuid, primary_key=True),
-    )
+    """Whose and of which subscription: what most tables begin with."""
+    return _workspace(), sa.Column("subscription", sa.Uuid, primary_key=True)
 
 
 def _message() -> tuple[sa.Column[object], ...]:
@@ -67,8 +68,9 @@ DEEDS: Final = sa.Table(
 MOVEMENTS: Final = sa.Table(
     "subscription_movements",
     METADATA,
-    *_place(),
+    _workspace(),
     sa.Column("at", Instant, primary_key=True),
+    sa.Column("subscription", sa.Uuid, primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("provider", sa.String(64), nullable=False),
@@ -79,9 +81,13 @@ MOVEMENTS: Final = sa.Table(
     sa.Column("parts", sa.BigInteger, nullable=False),
     sa.Column("live", sa.Integer, nullable=False),
     sa.Column("amount", sa.BigInteger, nullable=False),
-    sa.Index("ix_subscription_movements_at", "workspace_id", "at"),
+    sa.Index("ix_subscription_movements_subscription", "workspace_id", "subscription"),
+    sqlite_with_rowid=False,
 )
-"""What follows from states and deeds, written with them; ``worth / parts`` is a month's worth, exactly."""
+"""What follows from states and deeds, written with them; ``worth / parts`` is a month's worth, exactly.
+
+Rows lie in the order of time, so a question reads a stretch of them.
+"""
 
 PHASES: Final = sa.Table(
     "subscription_phases",

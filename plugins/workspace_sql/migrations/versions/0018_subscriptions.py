@@ -44,8 +44,9 @@ def upgrade() -> None:
     )
     op.create_table(
         "subscription_movements",
-        *_place("subscription_movements", "at", "position"),
+        sa.Column("workspace_id", sa.Uuid(), nullable=False),
         sa.Column("at", _INSTANT, nullable=False),
+        sa.Column("subscription", sa.Uuid(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("provider", sa.String(64), nullable=False),
@@ -56,8 +57,12 @@ def upgrade() -> None:
         sa.Column("parts", sa.BigInteger(), nullable=False),
         sa.Column("live", sa.Integer(), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
+        *_keyed("subscription_movements", "at", "subscription", "position"),
+        sqlite_with_rowid=False,
     )
-    op.create_index("ix_subscription_movements_at", "subscription_movements", ["workspace_id", "at"])
+    op.create_index(
+        "ix_subscription_movements_subscription", "subscription_movements", ["workspace_id", "subscription"]
+    )
     op.create_table(
         "subscription_phases",
         *_place("subscription_phases", "since"),
@@ -78,11 +83,18 @@ def upgrade() -> None:
 
 
 def _place(table: str, *further: str) -> tuple[sa.schema.SchemaItem, ...]:
-    """Whose and of which subscription: what every table begins with."""
+    """Whose and of which subscription: what most tables begin with."""
     return (
         sa.Column("workspace_id", sa.Uuid(), nullable=False),
         sa.Column("subscription", sa.Uuid(), nullable=False),
-        sa.PrimaryKeyConstraint("workspace_id", "subscription", *further, name=f"pk_{table}"),
+        *_keyed(table, "subscription", *further),
+    )
+
+
+def _keyed(table: str, *further: str) -> tuple[sa.Constraint, ...]:
+    """The key of a table, which begins with the workspace."""
+    return (
+        sa.PrimaryKeyConstraint("workspace_id", *further, name=f"pk_{table}"),
         sa.ForeignKeyConstraint(
             ["workspace_id"], ["workspaces.id"], name=f"fk_{table}_workspace_id", ondelete="CASCADE"
         ),
