@@ -24,8 +24,8 @@ def _settings() -> None:
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List what is installed.
 
-    Adapters, metrics, dimensions and attribution models; with a settings file also the adapters that
-    deployment uses.
+    Adapters, metrics, dimensions, attribution models, ad platforms and revenue providers; with a settings
+    file also the adapters that deployment uses.
     """
     from hosts.composition.compose import installed
     from hosts.composition.load import load_settings
@@ -46,6 +46,10 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print(_table(("dimension", "name"), dimensions))
     console.print()
     console.print(_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values())))
+    console.print()
+    ads, revenue = (sorted(known) for known in (registry.ad_platforms, registry.revenue_providers))
+    providers = [(one, "spend") for one in ads] + [(one, "revenue") for one in revenue]
+    console.print(_table(("provider", "tells of"), providers))
     console.print()
     if settings is not None:
         console.print(_table(("setting", "adapter"), _adapters(settings)))

@@ -1,5 +1,6 @@
 """``touchpoint plugins``, ``config check`` and ``--help``: what is there, told without a traceback."""
 
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -21,6 +22,7 @@ def test_plugins_names_adapters_by_port_and_scheme_and_every_metric(touchpoint):
         assert any(port in line and f"{scheme}://" in line for line in output.splitlines())
     assert all(metric in output for metric in registry.catalog.metrics)
     assert all(dimension in output for dimension in registry.catalog.dimensions)
+    assert re.search(r"^ ?revenuecat +revenue *$", output, re.MULTILINE)
 
 
 def test_what_another_program_reads_is_neither_folded_nor_cut(touchpoint):
