@@ -1,0 +1,173 @@
+"""Meta's Insights API: a server of its wire format on the loopback, and the kit of ad platforms."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+
+from plugins import ads_meta
+from plugins.ads_meta.adapter import MetaAds
+from plugins.ads_meta.mapping import row_of
+from service_core.commerce.ads.model import AdAccount, Level
+from service_core.commerce.ads.ports import Movable, PlatformDown, PlatformRefused
+from service_core.extension.registry import load
+from service_core.kernel.money import to_major
+from service_core.testing.ad_platform import EUROS, FIRST, THIRD, AdPlatformConformance, Stage
+from tests.ad_api import Answer, Api, retry, serving
+
+TOKEN, PAGE = "EAAB-planted-token", 2
+NAMES = {"campaign": Level.CAMPAIGN, "adset": Level.GROUP, "ad": Level.AD}
+NOW = datetime(2026, 7, 8, tzinfo=UTC)
+
+
+def graph(scene, version="v25.0"):
+    """Enough of graph.facebook.com to tell a scene."""
+
+    def answers(asked):
+        assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+        assert "access_token" not in asked.query
+        root, *path = asked.path.strip("/").split("/")
+        assert root == version
+        if path == ["me", "adaccounts"]:
+            return paged(asked, [account_told(one, asked.query["fields"]) for one in scene.accounts])
+        account, edge = path
+        assert edge == "insights"
+        days = json.loads(asked.query["time_range"])
+        since, until = (date.fromisoformat(days[end]) for end in ("since", "until"))
+        rows = scene.told(account, NAMES[asked.query["level"]], since, until)
+        assert asked.query["time_increment"] == "1"
+        return paged(asked, [row_told(row, asked.query["fields"].split(",")) for row in rows])
+
+    def refused(_):
+        said = {"message": f"Error validating access token: {TOKEN} has expired.", "type": "OAuthException"}
+        return Answer({"error": {**said, "code": 190, "error_subcode": 463, "fbtrace_id": "A1"}}, 400)
+
+    throttled = {"error": {"message": "There have been too many calls", "code": 80000, "is_transient": False}}
+    return Api(answers, retry(throttled, 400), refused)
+
+
+def paged(asked, told):
+    """Two to a page; the address of the next page holds the token, as Meta's does."""
+    start = int(asked.query.get("after", 0))
+    paging = {"cursors": {"before": str(start), "after": str(start + PAGE)}}
+    if start + PAGE < len(told):
+        paging["next"] = f"https://graph.facebook.com/next?access_token={TOKEN}"
+    return Answer({"data": told[start : start + PAGE]} | ({"paging": paging} if told else {}))
+
+
+def account_told(account, fields):
+    told = {"id": account.id, "name": account.name, "currency": account.currency}
+    return {name: {**told, "timezone_name": account.timezone}[name] for name in fields.split(",")}
+
+
+def row_told(row, fields):
+    entity = row.entity
+    known = {
+        "campaign_id": entity.campaign_id, "campaign_name": entity.campaign_name,
+        "adset_id": entity.group_id, "adset_name": entity.group_name,
+        "ad_id": entity.ad_id, "ad_name": entity.ad_name,
+        "spend": amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
+        "reach": row.reach, "attribution_setting": "7d_click_1d_view",
+        "actions": actions(row.conversions), "action_values": actions(amount(row.conversion_value, row.currency)),
+    }  # fmt: skip
+    told = {
+        name: str(known[name]) if not isinstance(known[name], list) else known[name]
+        for name in fields
+        if known[name] is not None
+    }
+    return {**told, "date_start": str(row.day), "date_stop": str(row.day)}
+
+
+def amount(minor, currency):
+    return None if minor is None else str(to_major(minor, currency))
+
+
+def actions(value):
+    """Purchases among other kinds, told by several names; no purchase leaves the kind out."""
+    if value is None:
+        return None
+    others = [{"action_type": "link_click", "value": "9"}]
+    if not float(value):
+        return others
+    own = [{"action_type": kind, "value": str(value)} for kind in ("purchase", "omni_purchase")]
+    return [*others, *own, {"action_type": "offsite_conversion.fb_pixel_purchase", "value": "1"}]
+
+
+class TestMetaAds(AdPlatformConformance):
+    @pytest.fixture
+    async def stage(self, scene):
+        async with serving(graph(scene)) as api:
+            yield Stage(MetaAds(f"{api.url}/v25.0"), {"access_token": TOKEN}, api.play)
+
+
+@pytest.fixture
+async def api():
+    async with serving(Api(lambda _: Answer({"data": []}), Answer({}), lambda _: Answer({}))) as api:
+        yield api
+
+
+def meta(api):
+    return MetaAds().at(f"{api.url}/v99.0")
+
+
+async def read(api):
+    return await meta(api).spend(EUROS, Level.AD, FIRST, THIRD, {"access_token": TOKEN})
+
+
+async def test_the_version_is_the_one_the_settings_name(api):
+    assert isinstance(MetaAds(), Movable)
+    assert await read(api) == []
+    assert api.asked[0].path == "/v99.0/act_1/insights"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [(190, 400, PlatformRefused), (200, 403, PlatformRefused), (10, 403, PlatformRefused), (None, 401, PlatformRefused),
+     (17, 400, PlatformDown), (4, 403, PlatformDown), (613, 400, PlatformDown), (2, 500, PlatformDown), (100, 400, PlatformDown)],
+)  # fmt: skip
+async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
+    api.answers = lambda _: Answer({"error": {"message": "No.", "code": code}}, status)
+    with pytest.raises(kind, match=r"Meta says: No\."):
+        await read(api)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [({"X-Business-Use-Case-Usage": json.dumps({"1": [{"type": "ads_insights", "estimated_time_to_regain_access": 19}]})}, 1140),
+     ({"X-Business-Use-Case-Usage": "no json"}, None), ({"Retry-After": "Wed, 08 Jul 2026 00:02:00 GMT"}, 120), ({}, None)],
+)  # fmt: skip
+async def test_the_time_to_wait_is_read_from_what_meta_tells(api, header, expected):
+    api.answers = lambda _: Answer({"error": {"message": "Too many", "code": 80004}}, 400, header)
+    platform = replace(meta(api), clock=lambda: NOW)
+    with pytest.raises(PlatformDown) as fault:
+        await platform.spend(EUROS, Level.AD, FIRST, THIRD, {"access_token": TOKEN})
+    assert fault.value.retry_after == expected
+
+
+async def test_a_row_of_another_shape_is_no_row(api):
+    for row in ({}, {"ad_id": "1", "campaign_id": "2", "date_start": "soon"}, {"ad_id": "1", "campaign_id": "2", "date_start": "2026-07-01", "spend": "much"}, []):  # fmt: skip
+        api.answers = lambda _, row=row: Answer({"data": [row]})
+        with pytest.raises(PlatformDown, match="another shape"):
+            await read(api)
+
+
+def test_purchases_of_every_channel_count_once_and_money_meets_no_float():
+    told = {
+        "campaign_id": "1", "date_start": "2026-07-01", "spend": "0.285",
+        "actions": [{"action_type": "purchase", "value": "3"}, {"action_type": "omni_purchase", "value": "4"}],
+        "action_values": [{"action_type": "purchase", "value": "90071992547409.93"}],
+    }  # fmt: skip
+    row = row_of(told, AdAccount("act_1", None, "KWD", "Asia/Kuwait"), Level.CAMPAIGN, NOW, "v25.0")
+    assert (row.spend, row.conversions, row.conversion_value) == (285, 4.0, 90071992547409930)
+    assert (row.clicks, row.reach, row.report_version) == (None, None, "v25.0")
+
+
+def test_meta_is_brought_by_its_hook():
+    assert list(load([("ads_meta", ads_meta)], discover=False).ad_platforms) == ["meta"]
+
+
+async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "plugins.ads_meta.client", None)
+    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+        await MetaAds().accounts({"access_token": TOKEN})
