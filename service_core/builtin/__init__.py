@@ -7,6 +7,7 @@ from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
 from service_core.changes.resource import Writable
 from service_core.commerce.ads import operations as ads
+from service_core.commerce.revenue import operations as revenue
 from service_core.delivery.exports import operations as exports
 from service_core.extension.hooks import hook
 from service_core.gateway import operations as gateway
@@ -53,6 +54,7 @@ def operations() -> Iterable[Operation]:
         *funnels.OPERATIONS,
         *attribution.OPERATIONS,
         *ads.OPERATIONS,
+        *revenue.OPERATIONS,
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,

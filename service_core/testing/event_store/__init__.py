@@ -19,6 +19,7 @@ from service_core.testing.event_store.invariants import Invariants
 from service_core.testing.event_store.journeys import Journeys
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.log import Log
+from service_core.testing.event_store.orders import Orders
 from service_core.testing.event_store.portraits import Portraits
 from service_core.testing.event_store.standard import Standard
 from service_core.testing.event_store.writing import Writing
@@ -27,6 +28,16 @@ __all__ = ("EventStoreConformance", "Store")
 
 
 class EventStoreConformance(
-    Writing, Facts, Identities, Portraits, Attributions, Journeys, Log, Standard, Invariants, Agreement
+    Writing,
+    Facts,
+    Orders,
+    Identities,
+    Portraits,
+    Attributions,
+    Journeys,
+    Log,
+    Standard,
+    Invariants,
+    Agreement,
 ):
     """Every scenario of the kit; override the fixture ``store``."""

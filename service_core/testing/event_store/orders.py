@@ -1,0 +1,112 @@
+"""One order that several sources report: once, as told by who knows it best (semantics 10.3)."""
+
+from datetime import timedelta
+from itertools import permutations
+from typing import Final
+
+import pytest
+
+from service_core.insight.measures import Predicate, Relation, count, distinct, total
+from service_core.insight.ports import Credit, Weighting
+from service_core.testing.event_store.kit import (
+    CONVERTED,
+    CREDITED,
+    CREDITED_MONEY,
+    CREDITED_ORDERS,
+    CREDITED_REFUNDS,
+    Kit,
+    Store,
+    measure,
+    split_by,
+)
+from service_core.testing.story import Story, campaign, days
+
+MARCH: Final = days("2026-03-01", "2026-03-31")
+LAST: Final = Credit(Weighting.LAST, timedelta(days=30))
+CHARGE: Final = Predicate("kind", value="charge")
+CHARGES: Final = count(Relation.MONEY, CHARGE)
+REVENUE: Final = total("amount", Relation.MONEY, CHARGE)
+REFUNDS: Final = total("amount", Relation.MONEY, Predicate("kind", value="refund"))
+CUSTOMERS: Final = distinct("person", Relation.MONEY, CHARGE)
+REPORTS: Final = {
+    "shopify": ("order_paid", 9_500),
+    "stripe": ("purchase", 10_800),
+    "web": ("purchase", 10_000),
+}
+"""What each says of one order: the shop, without tax and shipping; who was paid, with both; the browser."""
+
+
+class Orders(Kit):
+    """Semantics 10.3."""
+
+    @pytest.mark.parametrize("order", list(permutations(REPORTS)))
+    async def test_an_order_of_a_shop_a_payment_and_a_browser_is_one_and_the_shops(
+        self, store: Store, story: Story, order: tuple[str, ...]
+    ) -> None:
+        story.happens("page_view", at="2026-03-02", visitor="A1", **campaign("google", "cpc"))
+        for minute, source in enumerate(order):
+            name, amount = REPORTS[source]
+            at = f"2026-03-02T10:0{minute}"
+            story.happens(name, at=at, visitor="A1", source=source, revenue=amount, order_id="O1")
+            await store.append(story.events[-1:])
+        await store.append(story.events[:1])
+        scan = story.scan(MARCH)
+        assert await measure(store, scan, CHARGES, REVENUE, CUSTOMERS, CONVERTED) == (1, 9_500, 1, 1)
+        assert await split_by(store, scan, REVENUE, "provider") == {"shopify": 9_500}
+        assert await split_by(store, scan, CONVERTED, "source") == {"shopify": 1}
+        credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
+        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 9_500)
+
+    async def test_whoever_reports_charge_and_refund_a_full_refund_nets_to_nothing(
+        self, store: Store, story: Story
+    ) -> None:
+        sources = ("shopify", "stripe", "superwall", "web")
+        for number, (charged, refunded) in enumerate(permutations(sources, 2)):
+            order = {"visitor": f"A{number}", "order_id": f"O{number}"}
+            for source in (charged, refunded):
+                story.happens("order_paid", at="2026-03-02", source=source, revenue=700, **order)
+            for source in (refunded, charged)[: 1 + number % 2]:
+                story.happens("refund", at="2026-03-20", source=source, revenue=-700, **order)
+        await store.append(story.events)
+        for on_order in (False, True):
+            scan = story.scan(MARCH, order_refunds=on_order)
+            assert await measure(store, scan, CHARGES, REVENUE, REFUNDS) == (12, 8_400, 8_400)
+            credited = (CREDITED_MONEY, CREDITED_REFUNDS)
+            assert await measure(store, scan, *credited, credit=LAST) == (8_400, 8_400)
+
+    async def test_the_parts_of_a_refund_all_count_as_one_source_tells_them(
+        self, store: Store, story: Story
+    ) -> None:
+        for source, amounts in (("web", (-60,)), ("shopify", (-20, -30)), ("stripe", (-20, -30))):
+            for amount in amounts:
+                story.happens(
+                    "refund", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
+                )
+        await store.append(story.events)
+        assert await split_by(store, story.scan(MARCH), REFUNDS, "provider") == {"shopify": 50}
+
+    async def test_a_report_a_week_away_is_another_order_and_one_after_the_range_still_knows_better(
+        self, store: Store, story: Story
+    ) -> None:
+        said = {"visitor": "A1", "order_id": "O1"}
+        story.happens("purchase", at="2026-03-02", source="web", revenue=1, **said)
+        story.happens("purchase", at="2026-03-09", source="stripe", revenue=20, **said)
+        story.happens("purchase", at="2026-03-12", source="web", revenue=300, **said)
+        story.happens("order_paid", at="2026-03-18", source="shopify", revenue=4_000, **said)
+        await store.append(story.events)
+        assert await split_by(store, story.scan(MARCH), REVENUE, "provider") == {
+            "tracked": 1,
+            "stripe": 20,
+            "shopify": 4_000,
+        }
+        early = story.scan(days("2026-03-10", "2026-03-13"))
+        assert await measure(store, early, CHARGES, CONVERTED) == (0, 0)
+        assert await measure(store, early, CREDITED, CREDITED_MONEY, credit=LAST) == (0, 0)
+
+    async def test_providers_that_were_paid_through_do_not_add_up(self, store: Store, story: Story) -> None:
+        for source, amount in (("stripe", 10), ("superwall", 20), ("stripe", 10), ("superwall", 20)):
+            story.happens(
+                "purchase", at="2026-03-03", visitor="A1", source=source, revenue=amount, order_id="O1"
+            )
+        await store.append(story.events)
+        assert await split_by(store, story.scan(MARCH), REVENUE, "provider") == {"superwall": 20}

@@ -1,0 +1,216 @@
+"""`GET /revenue`, with numbers worked out by hand (contract 3.14)."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
+from service_core.insight.connections.providers import PROVIDERS
+from service_core.insight.ports import StoreUnavailable
+from service_core.testing.generated import worlds
+from tests.commerce.subscriptions.test_figures import MONTHLY, at
+from tests.insight.living import generated, living
+from tests.insight.served import NOW, serving
+
+WEEK = {"start_date": "2026-07-01", "end_date": "2026-07-07"}
+STRIPE = {"source": "stripe", "at": "2026-07-03T12:00"}
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with serving("memory", tmp_path) as served:
+        yield await served.workspace()
+
+
+async def connect(shop, provider, status=ConnectionStatus.CONNECTED, kind=ProviderKind.REVENUE):
+    connection = Connection(shop.workspace.id, provider, kind, status, NOW, last_synced_at=NOW)
+    await shop.service.ports.workspace.save_connection(connection)
+
+
+async def subscribed(shop, *ids):
+    """New subscriptions of Stripe."""
+    stated = at(MONTHLY, 1)
+    states = [
+        replace(
+            stated, subscription_id=id_, message_id=id_, at=NOW.replace(day=2), started_at=NOW.replace(day=2)
+        )
+        for id_ in ids
+    ]
+    await shop.service.ports.workspace.add_subscription_facts(shop.workspace.id, states, ())
+
+
+def orders(shop, *amounts, source="web", **said):
+    for number, amount in enumerate(amounts):
+        known = {"visitor": f"A{number}", "order_id": f"{source}{number}", "at": "2026-07-02T12:00"}
+        shop.story.happens("purchase", source=source, revenue=amount, **known | said)
+
+
+async def test_the_example_of_the_contract(shop):
+    await connect(shop, "stripe")
+    await connect(shop, "meta", kind=ProviderKind.ADS)
+    await subscribed(shop, "s1", "s2", "s3")
+    orders(shop, *[75_00] * 12, source="stripe")
+    orders(shop, 50_00, 60_00, 80_00)
+    shop.story.happens("refund", visitor="A1", revenue=50_00, order_id="stripe1", **STRIPE)
+    await shop.knows()
+    assert await shop.get("/revenue", **WEEK) == {
+        "platforms": [
+            {
+                "platform": "stripe", "currency": "USD", "revenue": 900.0, "orders": 12, "aov": 75.0,
+                "subscriptions": 3, "refunds": 50.0, "refund_count": 1, "net_revenue": 850.0,
+                "status": "connected", "last_synced_at": "2026-07-08T15:00:00.000Z",
+            },
+            {
+                "platform": "tracked", "currency": "USD", "revenue": 190.0, "orders": 3, "aov": 63.33,
+                "subscriptions": 0, "refunds": 0.0, "refund_count": 0, "net_revenue": 190.0,
+                "status": "connected", "last_synced_at": None,
+            },
+        ],
+        "combined": {
+            "revenue": 1090.0, "orders": 15, "aov": 72.67, "subscriptions": 3, "refunds": 50.0,
+            "refund_count": 1, "net_revenue": 1040.0,
+        },
+        "refund_basis": "refund", "currency": "USD", "timezone": "America/New_York", "unavailable": [],
+        "range": {
+            "from": "2026-07-01T04:00:00.000Z", "to": "2026-07-08T03:59:59.999Z",
+            "timezone": "America/New_York", "partial": False,
+        },
+        "complete": True,
+    }  # fmt: skip
+
+
+async def test_an_order_of_three_sources_counts_once_and_is_the_storefronts(shop):
+    for provider in ("stripe", "shopify"):
+        await connect(shop, provider)
+    for source, amount in (("web", 100_00), ("stripe", 108_00), ("shopify", 95_00)):
+        orders(shop, amount, source=source, order_id="1001")
+    await shop.knows()
+    answer = await shop.get("/revenue", **WEEK)
+    told = [(row["platform"], row["revenue"], row["orders"], row["aov"]) for row in answer["platforms"]]
+    assert told == [("shopify", 95.0, 1, 95.0), ("stripe", 0.0, 0, None), ("tracked", 0.0, 0, None)]
+    assert (answer["combined"]["revenue"], answer["combined"]["orders"]) == (95.0, 1)
+    paid = await shop.get("/revenue", **WEEK, provider="stripe")
+    assert ([row["platform"] for row in paid["platforms"]], paid["combined"]["revenue"]) == (["stripe"], 0.0)
+
+
+async def test_one_provider_is_asked_for_under_either_name_and_others_are_refused(shop):
+    await connect(shop, "stripe")
+    orders(shop, 10_00, 20_00, source="stripe")
+    orders(shop, 5_00)
+    await shop.knows()
+    for name in ("provider", "platform"):
+        answer = await shop.get("/revenue", **WEEK, **{name: "stripe"})
+        assert [row["platform"] for row in answer["platforms"]] == ["stripe"]
+        assert answer["combined"] == {
+            field: answer["platforms"][0][field] for field in answer["combined"]
+        } | {"revenue": 30.0, "orders": 2}
+    for other in ("tracked", "whop", "Stripe"):
+        status, body = await shop.ask(
+            "GET", "/revenue", f"start_date=2026-07-01&end_date=2026-07-07&platform={other}"
+        )
+        assert (status, body["code"], body["field"]) == (400, "invalid_parameter", "platform")
+    revenue = {known.id for known in PROVIDERS.values() if known.kind is ProviderKind.REVENUE}
+    for name in revenue:
+        await shop.get("/revenue", **WEEK, provider=name)
+
+
+async def test_a_refund_is_of_its_own_day_or_of_that_of_its_order(shop):
+    orders(shop, 40_00, at="2026-06-20T12:00", order_id="O1")
+    orders(shop, -15_00, order_id="O1")
+    await shop.knows()
+    june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
+    for basis, of_june, of_july in (("refund", 0.0, 15.0), ("order", 15.0, 0.0)):
+        first = await shop.get("/revenue", **june, refund_basis=basis)
+        second = await shop.get("/revenue", **WEEK, refund_basis=basis)
+        assert (first["combined"]["refunds"], second["combined"]["refunds"]) == (of_june, of_july)
+        assert (first["refund_basis"], first["combined"]["net_revenue"]) == (basis, 40.0 - of_june)
+
+
+async def test_money_without_a_rate_is_unknown_in_its_row_and_in_all_together(shop):
+    await connect(shop, "stripe")
+    orders(shop, 10_00)
+    orders(shop, 10_00, source="stripe", currency="EUR")
+    await shop.knows()
+    answer = await shop.get("/revenue", **WEEK)
+    tracked, stripe = answer["platforms"]
+    assert (tracked["platform"], tracked["revenue"], tracked["net_revenue"]) == ("tracked", 10.0, 10.0)
+    for money in (stripe, answer["combined"]):
+        assert (money["revenue"], money["aov"], money["net_revenue"], money["refunds"]) == (
+            None,
+            None,
+            None,
+            0.0,
+        )
+    assert (stripe["orders"], answer["combined"]["orders"]) == (1, 2)
+    assert answer["unavailable"] == [
+        {"metric": name, "reason": "missing_fx_rate"} for name in ("revenue", "aov", "net_revenue")
+    ]
+
+
+async def test_what_no_provider_told_is_not_zero(shop):
+    orders(shop, 10_00)
+    await shop.knows()
+    answer = await shop.get("/revenue", **WEEK)
+    (tracked,) = answer["platforms"]
+    assert (tracked["revenue"], tracked["subscriptions"], answer["combined"]["subscriptions"]) == (
+        10.0,
+        None,
+        None,
+    )
+    assert answer["unavailable"] == [{"metric": "subscriptions", "reason": "no_revenue_provider"}]
+    assert answer["complete"]
+    never = await shop.get("/revenue", **WEEK, provider="shopify")
+    assert (never["platforms"], set(never["combined"].values())) == ([], {None})
+    assert {each["reason"] for each in never["unavailable"]} == {"no_revenue_provider"}
+
+
+async def test_money_of_a_provider_that_was_disconnected_or_brought_by_a_plugin_stays(shop):
+    orders(shop, 10_00, source="whop")
+    orders(shop, 20_00, source="stripe")
+    await connect(shop, "stripe", ConnectionStatus.DISCONNECTED)
+    await connect(shop, "superwall", ConnectionStatus.PENDING)
+    await shop.knows()
+    answer = await shop.get("/revenue", **WEEK)
+    assert [(row["platform"], row["revenue"], row["status"]) for row in answer["platforms"]] == [
+        ("stripe", 20.0, "disconnected"), ("whop", 10.0, "disconnected"), ("tracked", 0.0, "connected"),
+    ]  # fmt: skip
+
+
+async def test_a_provider_in_error_makes_the_answer_incomplete(shop):
+    await connect(shop, "stripe", ConnectionStatus.ERROR)
+    orders(shop, 20_00, source="stripe")
+    await shop.knows()
+    answer = await shop.get("/revenue", **WEEK)
+    stripe, _ = answer["platforms"]
+    assert (stripe["status"], stripe["revenue"], stripe["subscriptions"]) == ("error", 20.0, None)
+    assert answer["unavailable"] == [{"metric": "subscriptions", "reason": "source_error"}]
+    assert not answer["complete"]
+
+
+async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
+    async def away(*_):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(type(shop.service.ports.workspace), "connections", away)
+    assert (await shop.refused("GET", "/revenue", **WEEK))[0] == 503
+
+
+@pytest.fixture(params=["memory", "duckdb"])
+async def served(request, tmp_path):
+    async with serving(request.param, tmp_path) as served:
+        yield served
+
+
+@generated
+@given(drawn=worlds(60), basis=st.sampled_from(["refund", "order"]))
+async def test_all_together_is_the_metrics_of_the_same_names_and_the_sum_of_its_rows(served, drawn, basis):
+    asking = await living(served, drawn[0])
+    answer = await asking.over("/revenue", refund_basis=basis)
+    combined = answer["combined"]
+    combined["new_subscriptions"] = combined.pop("subscriptions")
+    assert await asking.values(*combined, refund_basis=basis) == combined
+    for name in ("revenue", "refunds", "orders", "refund_count", "net_revenue"):
+        if combined[name] is not None:
+            assert sum(row[name] for row in answer["platforms"]) == pytest.approx(combined[name])
