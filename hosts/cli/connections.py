@@ -74,7 +74,7 @@ def add(
     usual = ConnectionStatus.PENDING if secrets else ConnectionStatus.CONNECTED
     standing = ConnectionStatus(status.value) if status else usual
 
-    async def save() -> "Connection":
+    async def save() -> tuple["Connection", str | None]:
         from hosts.cli.deployment import chosen
         from hosts.cli.secrets import vault_of
         from service_core.insight.connections.model import Connection
@@ -85,9 +85,13 @@ def add(
                 await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
             connection = Connection(owner.id, provider, described, standing, ports.clock(), accounts, error)
             await ports.workspace.save_connection(connection)
-            return connection
+            takes = secrets and provider in ports.revenue_providers
+            return connection, f"/webhooks/{provider}/{owner.public_id}" if takes else None
 
-    _print(asyncio.run(save()))
+    connection, webhook = asyncio.run(save())
+    _print(connection)
+    if webhook is not None:
+        output().print(f"Let it send webhooks to {webhook} of the ingest host.", soft_wrap=True, markup=False)
 
 
 @app.command("list")
@@ -154,12 +158,24 @@ def _kind(provider: str, named: KindName | None) -> "ProviderKind":
 
     if named is not None:
         return ProviderKind(named.value)
-    if provider not in PROVIDERS:
+    known = {one.id: one.kind for one in PROVIDERS.values()} | _brought()
+    if provider not in known:
         raise typer.BadParameter(
-            f"say what {provider} is for; known providers are {', '.join(PROVIDERS)}",
+            f"say what {provider} is for; known providers are {', '.join(known)}",
             param_hint="--kind",
         )
-    return PROVIDERS[provider].kind
+    return known[provider]
+
+
+def _brought() -> "dict[str, ProviderKind]":
+    """What the providers of installed plugins are for."""
+    from hosts.composition.compose import installed
+    from service_core.insight.connections.model import ProviderKind
+
+    registry = installed()
+    return dict.fromkeys(registry.ad_platforms, ProviderKind.ADS) | dict.fromkeys(
+        registry.revenue_providers, ProviderKind.REVENUE
+    )
 
 
 def _accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":

@@ -60,6 +60,14 @@ def test_credentials_are_read_from_a_variable_or_from_lines_and_never_shown(touc
     assert not any(value in shown for value in ("EAAB", "hush"))
 
 
+def test_whoever_connects_a_revenue_provider_is_told_where_its_webhooks_go(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    add = ("connection", "add", "revenuecat", "--secret", "webhook_secret")
+    added = touchpoint(*add, *config, typed="Bearer hush\n").output
+    assert f"/webhooks/revenuecat/{deployment['workspace_id']} of the ingest host" in added
+    assert "hush" not in added
+
+
 def test_a_value_on_the_command_line_is_refused_and_not_repeated(touchpoint, deployment):
     config = ("--config", deployment["config"])
     typed = touchpoint("connection", "add", "meta", "--secret", "access_token=EAABhush", *config, code=2)

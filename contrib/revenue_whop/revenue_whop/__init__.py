@@ -1,4 +1,4 @@
-"""Payments and memberships from Whop: ``touchpoint connection add whop --kind revenue``."""
+"""Payments and memberships from Whop: ``touchpoint connection add whop``."""
 
 from collections.abc import Iterable
 
