@@ -20,7 +20,7 @@ class AdapterSettings(BaseModel):
     ``threads``. A parameter the model does not name is a start-up error.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     url: str = Field(repr=False)
     path: Path | None = None
