@@ -1,0 +1,166 @@
+"""Shopify as a revenue provider: who signed a message, and what it says."""
+
+import json
+from base64 import b64encode
+from datetime import UTC, datetime
+
+import pytest
+
+from plugins.revenue_shopify.adapter import Shopify
+from plugins.revenue_shopify.mapping import TOPICS
+from service_core.commerce.providers.signatures import hmac_sha256
+from service_core.plugin import Delivery
+from service_core.testing.intake import NOON
+from service_core.testing.revenue_provider import RevenueProviderConformance, Sample, Sender
+
+SECRETS = {"webhook_secret": "shpss_planted"}
+ORDER = {
+    "id": 5001, "name": "#1001", "currency": "EUR", "financial_status": "paid", "fulfillment_status": "fulfilled",
+    "subtotal_price": "90.00", "total_line_items_price": "100.00", "total_discounts": "12.00", "total_tax": "18.05",
+    "total_price": "113.05", "taxes_included": False, "test": False, "email": "ann@example.com",
+    "shipping_lines": [{"price": "7.00", "discounted_price": "5.00", "tax_lines": [{"price": "0.95"}]}],
+    "note_attributes": [{"name": "gift", "value": "no"}, {"name": "_touchpoint_visitor_id", "value": "anon_1"}],
+    "customer": {"id": 7001, "email": "ann@example.com"}, "checkout_token": "tok_1",
+    "updated_at": "2026-07-01T07:00:00-04:00", "cancelled_at": "2026-07-01T11:30:00Z", "cancel_reason": "customer",
+}  # fmt: skip
+REFUND = {
+    "id": 6001, "order_id": 5001, "created_at": "2026-07-01T11:00:00Z",
+    "transactions": [
+        {"kind": "refund", "status": "success", "amount": "53.55", "currency": "EUR", "test": False},
+        {"kind": "refund", "status": "failure", "amount": "99.00", "currency": "EUR", "test": False},
+    ],
+    "refund_line_items": [{"subtotal": "40.00", "total_tax": "7.60"}],
+    "order_adjustments": [{"kind": "shipping_refund", "amount": "-5.00", "tax_amount": "-0.95"}],
+}  # fmt: skip
+CHECKOUT = {
+    "id": 8001, "token": "tok_1", "created_at": "2026-07-01T10:00:00Z",
+    "note_attributes": [{"name": "_touchpoint_visitor_id", "value": "anon_1"}],
+}  # fmt: skip
+CUSTOMER = {"id": 7001, "email": "ann@example.com", "created_at": "2026-07-01T10:00:00Z"}
+
+
+def signed(body, secrets, _sent):
+    return {"x-shopify-hmac-sha256": b64encode(hmac_sha256(secrets["webhook_secret"], body)).decode()}
+
+
+def topic(name):
+    return {"x-shopify-topic": name}
+
+
+SAMPLES = (
+    Sample(ORDER, "order_paid", topic("orders/paid"), revenue=9000),
+    Sample({**ORDER, "id": 5002, "test": True}, "order_paid", topic("orders/paid"), test=True, revenue=9000),
+    Sample(ORDER, "order_cancelled", topic("orders/cancelled")),
+    Sample(ORDER, "order_fulfilled", topic("orders/fulfilled")),
+    Sample(REFUND, "refund", topic("refunds/create"), revenue=-4000),
+    Sample(CHECKOUT, "checkout_started", topic("checkouts/create")),
+    Sample(CUSTOMER, None, topic("customers/create")),
+)
+SENDER = Sender(
+    Shopify(),
+    SECRETS,
+    signed,
+    SAMPLES,
+    unknown=Sample({"id": 1}, None, topic("products/create")),
+    signs_time=False,
+)
+
+
+class TestShopify(RevenueProviderConformance):
+    @pytest.fixture
+    def sender(self):
+        return SENDER
+
+
+def read(name, body):
+    return SENDER.mapped(Sample(body, None, topic(name)))
+
+
+def test_every_topic_of_the_map_is_held_to_the_kit():
+    assert {sample.headers["x-shopify-topic"] for sample in SAMPLES} == set(TOPICS)
+
+
+def test_the_parts_of_an_order_add_up_to_what_was_paid():
+    told = read("orders/paid", ORDER)
+    money = {name: told.properties[name] for name in ("revenue", "tax", "shipping", "discount", "currency")}
+    assert money == {
+        "revenue": "90.00", "tax": "18.05", "shipping": "5.00", "discount": "10.00", "currency": "EUR",
+    }  # fmt: skip
+    assert told.at == datetime(2026, 7, 1, 11, tzinfo=UTC)
+    assert told.identity == {"visitor_id": "anon_1", "email": "ann@example.com"}
+    assert told.external_ids == {"shopify": "7001", "shopify_order": "5001", "shopify_checkout": "tok_1"}
+    assert (told.properties["order_id"], told.properties["order_name"]) == ("5001", "#1001")
+
+
+def test_taxes_that_prices_include_are_taken_out():
+    """90.00 of items hold 14.37 of taxes, 5.00 of shipping hold 0.80."""
+    lines = [{"price": "5.00", "tax_lines": [{"price": "0.80"}]}]
+    told = read(
+        "orders/paid", {**ORDER, "taxes_included": True, "total_tax": "15.17", "shipping_lines": lines}
+    )
+    assert [told.properties[name] for name in ("revenue", "tax", "shipping")] == ["75.63", "15.17", "4.20"]
+
+
+def test_a_currency_without_decimals_is_exact():
+    yen = {"currency": "JPY", "subtotal_price": "5000", "total_line_items_price": "5000", "total_tax": "0"}
+    event = SENDER.row(Sample({**ORDER, **yen}, None, topic("orders/paid")))
+    assert (event.revenue, event.currency) == (5000, "JPY")
+
+
+def test_a_full_refund_gives_back_what_the_order_brought():
+    full = {
+        **REFUND,
+        "transactions": [{"kind": "refund", "status": "success", "amount": "113.05", "currency": "EUR"}],
+        "refund_line_items": [{"subtotal": "90.00", "total_tax": "17.10"}],
+    }  # fmt: skip
+    told = read("refunds/create", full)
+    assert (told.properties["revenue"], told.properties["order_id"]) == ("-90.00", "5001")
+    assert told.external_ids == {"shopify_order": "5001"}
+
+
+def test_a_refund_of_an_amount_alone_is_that_amount_and_one_of_things_alone_moves_no_money():
+    told = read("refunds/create", {**REFUND, "refund_line_items": [], "order_adjustments": []})
+    assert told.properties["revenue"] == "-53.55"
+    assert "revenue" not in read("refunds/create", {**REFUND, "transactions": []}).properties
+
+
+def test_a_refund_in_the_buyers_currency_takes_the_taxes_in_it():
+    line = {
+        "total_tax": "7.60",
+        "total_tax_set": {
+            "shop_money": {"amount": "7.60", "currency_code": "EUR"},
+            "presentment_money": {"amount": "8.00", "currency_code": "USD"},
+        },
+    }
+    paid = [{"kind": "refund", "status": "success", "amount": "50.00", "currency": "USD"}]
+    told = read(
+        "refunds/create",
+        {**REFUND, "transactions": paid, "refund_line_items": [line], "order_adjustments": []},
+    )
+    assert (told.properties["revenue"], told.properties["currency"]) == ("-42.00", "USD")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("orders/paid", {"financial_status": "pending"}),
+        ("orders/cancelled", {"cancelled_at": None}),
+        ("orders/fulfilled", {"fulfillment_status": "partial"}),
+        ("refunds/create", {}),
+        ("checkouts/create", {"created_at": None}),
+    ],
+)
+def test_a_topic_that_the_signed_body_does_not_bear_out_is_refused(name, changes):
+    with pytest.raises(ValueError, match=r"not|missing"):
+        read(name, {**ORDER, **changes})
+
+
+def test_another_delivery_id_makes_no_other_message():
+    body = json.dumps(ORDER).encode()
+    ids = {
+        Shopify()
+        .mapped(ORDER, Delivery({**topic("orders/paid"), "x-shopify-webhook-id": id_}, body, NOON), "")
+        .message_id
+        for id_ in ("a", "b")
+    }
+    assert ids == {"orders_paid_5001"}
