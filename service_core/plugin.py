@@ -126,6 +126,8 @@ from service_core.commerce.providers.ports import VaultShut as VaultShut
 from service_core.commerce.providers.signatures import hmac_sha256 as hmac_sha256
 from service_core.commerce.providers.signatures import is_recent as is_recent
 from service_core.commerce.providers.signatures import is_same as is_same
+from service_core.commerce.providers.signatures import is_stamped as is_stamped
+from service_core.commerce.providers.signatures import is_standard as is_standard
 from service_core.commerce.subscriptions.model import DeedKind as DeedKind
 from service_core.commerce.subscriptions.model import Interval as Interval
 from service_core.commerce.subscriptions.model import SubscriptionDeed as SubscriptionDeed
@@ -235,6 +237,7 @@ from service_core.insight.people.ports import Converted as Converted
 from service_core.insight.people.ports import Journey as Journey
 from service_core.insight.people.ports import JourneyPlan as JourneyPlan
 from service_core.insight.people.ports import Journeys as Journeys
+from service_core.insight.people.ports import Origin as Origin
 from service_core.insight.people.ports import People as People
 from service_core.insight.people.ports import PeoplePage as PeoplePage
 from service_core.insight.people.ports import Person as Person

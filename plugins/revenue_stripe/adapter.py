@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from service_core.plugin import Delivery, Mapped, hmac_sha256, is_recent, is_same
+from service_core.plugin import Delivery, Mapped, is_stamped
 
 SECRET: Final = "webhook_secret"  # noqa: S105 - the name of a secret
 HEADER: Final = "stripe-signature"
@@ -19,13 +19,7 @@ class Stripe:
 
         There are several while a secret is rolled: the old one and the new one sign both.
         """
-        secret = secrets.get(SECRET)
-        pairs = [part.strip().partition("=") for part in delivery.headers.get(HEADER, "").split(",")]
-        stamps = [value for name, _, value in pairs if name == "t"]
-        if not secret or len(stamps) != 1 or not is_recent(stamps[0], delivery.received_at):
-            return False
-        expected = hmac_sha256(secret, stamps[0].encode() + b"." + delivery.body).hex()
-        return any(is_same(value, expected) for name, _, value in pairs if name == "v1")
+        return is_stamped(delivery.headers.get(HEADER, ""), secrets.get(SECRET, ""), delivery)
 
     def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - the body says all
         """What an event of Stripe says.

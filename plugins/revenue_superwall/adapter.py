@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from plugins.revenue_superwall.mapping import PROVIDER, mapped
-from service_core.plugin import Delivery, Mapped, hmac_sha256, is_recent, is_same
+from service_core.plugin import Delivery, Mapped, is_standard
 
 SECRET: Final = "webhook_secret"  # noqa: S105 - the name of it
 """The signing secret of the webhook, ``whsec_…``."""
 
 _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what every secret begins with
-_VERSION: Final = "v1,"
 
 
 class Superwall:
@@ -28,13 +27,7 @@ class Superwall:
 
         There are several while the secret is changed.
         """
-        headers, key = delivery.headers, _key(secrets.get(SECRET, ""))
-        id_, stamp = headers.get("svix-id", ""), headers.get("svix-timestamp", "")
-        if not key or not id_ or not is_recent(stamp, delivery.received_at):
-            return False
-        signed = f"{id_}.{stamp}.".encode("utf-8", "replace") + delivery.body
-        expected = _VERSION + base64.b64encode(hmac_sha256(key, signed)).decode()
-        return any(is_same(sent, expected) for sent in headers.get("svix-signature", "").split(" "))
+        return is_standard("svix", _key(secrets.get(SECRET, "")), delivery)
 
     def mapped(self, message: Mapping[str, Any], delivery: Delivery, account_id: str) -> Mapped:  # noqa: ARG002 - all is in the body
         """What a message says.

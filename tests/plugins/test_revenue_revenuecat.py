@@ -1,5 +1,6 @@
 """RevenueCat: what its messages say, by the fields it documents."""
 
+import hmac
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -103,6 +104,29 @@ class TestRevenueCat(RevenueProviderConformance):
             signs_body=False,
             signs_time=False,
         )
+
+
+class TestSignedRevenueCat(RevenueProviderConformance):
+    """The kit, for who lets RevenueCat sign."""
+
+    @pytest.fixture
+    def sender(self):
+        return Sender(
+            RevenueCat(),
+            {"webhook_secret": "Bearer planted-password", "signing_secret": "planted-key"},
+            signed,
+            samples=SAMPLES[:1],
+            unknown=Sample(event("TEST"), None),
+        )
+
+
+def signed(body, secrets, sent):
+    stamp = str(int(sent.timestamp()))
+    key, signs = secrets["signing_secret"].encode(), f"{stamp}.".encode() + body
+    return {
+        "authorization": secrets["webhook_secret"],
+        "x-revenuecat-webhook-signature": f"t={stamp},v1={hmac.new(key, signs, 'sha256').hexdigest()}",
+    }
 
 
 def said(kind, **fields):

@@ -1,10 +1,13 @@
 """What signatures of webhooks have in common (semantics 11.2)."""
 
+import base64
 import hashlib
 import hmac
 import re
 from datetime import datetime
 from typing import Final
+
+from service_core.commerce.providers.model import Delivery
 
 WINDOW_SECONDS: Final = 300
 """A signed message older than this, or as far ahead, is taken for a replay."""
@@ -32,3 +35,34 @@ def hmac_sha256(key: str | bytes, message: bytes) -> bytes:
 def is_same(sent: str, expected: str) -> bool:
     """Compare in constant time, whatever was sent; an empty text is never the expected one."""
     return bool(expected) and hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode())
+
+
+def is_stamped(header: str, key: str, delivery: Delivery) -> bool:
+    """Whether ``t=…,v1=…`` of a header has a recent time, and the digest of ``t.body`` in hexadecimal digits.
+
+    There may be several ``v1`` while a key is changed: the old one and the new one sign both.
+    """
+    pairs = [part.strip().partition("=") for part in header.split(",")]
+    stamps = [value for name, _, value in pairs if name == "t"]
+    if not key or len(stamps) != 1 or not is_recent(stamps[0], delivery.received_at):
+        return False
+    expected = hmac_sha256(key, stamps[0].encode() + b"." + delivery.body).hex()
+    return any(is_same(value, expected) for name, _, value in pairs if name == "v1")
+
+
+def is_standard(prefix: str, key: str | bytes, delivery: Delivery) -> bool:
+    """Whether one of the signatures is right that Standard Webhooks makes of id, time and body, and the time recent.
+
+    Args:
+        prefix: what the three headers begin with: ``webhook``, or ``svix``.
+        key: without it nothing is genuine.
+        delivery: as it came.
+    """
+    id_, stamp, signatures = (
+        delivery.headers.get(f"{prefix}-{name}", "") for name in ("id", "timestamp", "signature")
+    )
+    if not key or not id_ or not is_recent(stamp, delivery.received_at):
+        return False
+    signed = f"{id_}.{stamp}.".encode("utf-8", "replace") + delivery.body
+    expected = "v1," + base64.b64encode(hmac_sha256(key, signed)).decode()
+    return any(is_same(sent, expected) for sent in signatures.split(" "))
