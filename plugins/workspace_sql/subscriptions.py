@@ -10,10 +10,9 @@ from typing import Any, Final, TypeVar
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from plugins.workspace_sql.columns import Instant
-from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.database import Database, insert_into
 from plugins.workspace_sql.subscription_tables import DEEDS, MOVEMENTS, PHASES, STATES
 from plugins.workspace_sql.values import row_of, value_of
 from service_core.plugin import (
@@ -32,7 +31,6 @@ from service_core.plugin import (
     stances,
 )
 
-_INSERT: Final[Mapping[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _AT_ONCE: Final = 200
 """Subscriptions whose movements are worked out at a time."""
 
@@ -114,7 +112,7 @@ def _kept(connection: sa.Connection, table: sa.Table, rows: Sequence[_Row]) -> d
     """Keep rows; returns the subscriptions of those that were not kept before."""
     if not rows:
         return {}
-    insert = _INSERT[connection.dialect.name](table).on_conflict_do_nothing()
+    insert = insert_into(connection, table).on_conflict_do_nothing()
     return dict.fromkeys(connection.execute(insert.returning(table.c.subscription), rows).scalars())
 
 
