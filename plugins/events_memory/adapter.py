@@ -1,7 +1,7 @@
 """The event store over plain lists."""
 
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -27,6 +27,7 @@ from service_core.plugin import (
     Journey,
     JourneyPlan,
     LiveVisitor,
+    Origin,
     Path,
     PathPlan,
     PeoplePage,
@@ -113,6 +114,10 @@ class MemoryEvents:
     async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person an id belongs to."""
         return people.resolve(any_id, self._lasting(workspace_id, include_bots=True))
+
+    async def origins(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, Origin]:
+        """Where the persons of some ids came from."""
+        return people.origins(ids, self._lasting(workspace_id, include_bots=True))
 
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""

@@ -1,7 +1,7 @@
 """Persons over a span, who an id belongs to, and what a person did (semantics 5)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -18,6 +18,7 @@ from service_core.plugin import (
     Claim,
     Contested,
     Event,
+    Origin,
     PeoplePage,
     Person,
     Profile,
@@ -115,7 +116,7 @@ def resolve(any_id: str, history: History) -> str | None:
 
     A weak id that only ever stood beside others leads to the person it was linked to last.
     """
-    if any_id in history.owners.names or any(event.strong_id == any_id for event in history.events):
+    if _is_known(any_id, history):
         return history.owners.known(any_id)
     for of in ("visitor_id", "anonymous_id"):
         events = [event for event in history.events if getattr(event, of) == any_id]
@@ -123,6 +124,23 @@ def resolve(any_id: str, history: History) -> str | None:
             return history.person(max(events, key=moment))
     links = history.owners.links.get(any_id)
     return history.owners.whole(links[-1].person) if links else None
+
+
+def _is_known(any_id: str, history: History) -> bool:
+    """Whether it is a user id."""
+    return any_id in history.owners.names or any(event.strong_id == any_id for event in history.events)
+
+
+def origins(ids: Collection[str], history: History) -> dict[str, Origin]:
+    """Where the persons of user ids and visitor ids came from."""
+    seen = {event.visitor_id for event in history.events}
+    found: dict[str, Origin] = {}
+    for any_id in ids:
+        person = resolve(any_id, history)
+        if person is not None and (any_id in seen or _is_known(any_id, history)):
+            visits = history.visits.get(person, [])
+            found[any_id] = Origin(user_id(person), visits[0].touch() if visits else None)
+    return found
 
 
 def profile(person: str, history: History) -> Profile:

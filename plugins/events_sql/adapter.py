@@ -1,7 +1,7 @@
 """The event store over SQL: every port, one question module behind each method."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
 from typing import Final
@@ -14,6 +14,7 @@ from plugins.events_sql.contested import contested
 from plugins.events_sql.engine import Backend, Engine
 from plugins.events_sql.funnel import funnel
 from plugins.events_sql.journey import journey
+from plugins.events_sql.origins import origins
 from plugins.events_sql.paths import paths
 from plugins.events_sql.people import people
 from plugins.events_sql.settings import ClickHouseSettings, DuckSettings, PostgresSettings, SqlSettings
@@ -35,6 +36,7 @@ from service_core.plugin import (
     Journey,
     JourneyPlan,
     LiveVisitor,
+    Origin,
     Path,
     PathPlan,
     PeoplePage,
@@ -169,6 +171,10 @@ class SqlEvents:
     async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person an id belongs to."""
         return await self._engine.read(lambda reader: persona.resolve(workspace_id, any_id, reader))
+
+    async def origins(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, Origin]:
+        """Where the persons of some ids came from."""
+        return await self._engine.read(lambda reader: origins(workspace_id, ids, reader)) if ids else {}
 
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all."""

@@ -178,7 +178,7 @@ def _sorting(plan: PeoplePage, seen: Any) -> tuple[Any, Expression]:
 def _touched(plan: PeoplePage, seen: Any, source: Any) -> tuple[Any, list[Expression]]:
     if plan.utm_source is None and plan.utm_campaign is None:
         return source, []
-    touch = _first_touches(plan.scan).subquery("came")
+    touch = first_touches(plan.scan).subquery("came")
     wanted = ((touch.c.utm_source, plan.utm_source), (touch.c.utm_campaign, plan.utm_campaign))
     joined = source.outerjoin(touch, touch.c.person_no == seen.c.person_no)
     return joined, [
@@ -215,7 +215,7 @@ def _first(scan: Scan) -> sa.Select[Any]:
 
 
 def _touch(scan: Scan) -> sa.Select[Any]:
-    touch = _first_touches(scan, NEAR).subquery("touch")
+    touch = first_touches(scan, NEAR).subquery("touch")
     return sa.select(touch).join(SHOWN, SHOWN.c.person_no == touch.c.person_no)
 
 
@@ -290,7 +290,8 @@ def _picked(scan: Scan, *, few: bool) -> sa.Subquery:
     return sa.select(*columns).select_from(rows.source).where(*rows.where, *met).subquery()
 
 
-def _first_touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Select[Any]:
+def first_touches(scan: Scan, near: sa.TableClause | None = None) -> sa.Select[Any]:
+    """The first touch of every person, or of those near the ones that are kept (`kin`)."""
     touch = touches(scan, near)
     place = sa.func.row_number().over(partition_by=touch.c.person_no, order_by=(touch.c.at, touch.c.seq))
     numbered = sa.select(touch, place.label("place")).subquery()

@@ -19,7 +19,7 @@ from plugins.events_sql.tables import END, EVENTS, IDS, KIN, OWNERS, PERSONS, Nu
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import IDENTIFY, MOST_OF_A_PERSON, ConversionSet, Event, Profile, Scan, Touch, traits
 
-_HAD: Final = sa.table(
+HAD: Final = sa.table(
     "had",
     *(sa.column(name, kind) for name, kind in (("weak_id", sa.Text), ("timestamp", sa.DateTime))),
     *(sa.column(name, sa.BigInteger) for name in ("seq", "person_no")),
@@ -27,7 +27,7 @@ _HAD: Final = sa.table(
 """Events of some visitors with a weak id of theirs and their person, kept as a table of the question."""
 
 
-def _lasting(workspace_id: UUID) -> Scan:
+def lasting(workspace_id: UUID) -> Scan:
     """A scan of all time, in which nothing converts."""
     return Scan(workspace_id, all_time(), "", "UTC", ConversionSet(frozenset(), any_revenue=False))
 
@@ -42,13 +42,18 @@ def resolve(workspace_id: UUID, any_id: str, reader: Reader) -> str | None:
         return _name(workspace_id, known, reader)
     for column in ("visitor_id", "anonymous_id"):
         reader.keep(THEIRS.name, _who_had(workspace_id, column, any_id))
-        own = source(_of_theirs, column).under("own", workspace=workspace_id)
-        reader.keep(_HAD.name, sa.select(*own.c))  # or the engine seeks the weak id among all events
-        had = sa.select(_HAD.c.person_no).where(_HAD.c.weak_id == any_id)
-        if found := reader.rows(had.order_by(_HAD.c.timestamp.desc(), _HAD.c.seq.desc()).limit(1)):
+        keep_had(workspace_id, column, reader)
+        had = sa.select(HAD.c.person_no).where(HAD.c.weak_id == any_id)
+        if found := reader.rows(had.order_by(HAD.c.timestamp.desc(), HAD.c.seq.desc()).limit(1)):
             return _name(workspace_id, found[0][0], reader)
     linked = reader.rows(_linked_to(workspace_id, "v:" + any_id))
     return str(linked[0][0]) if linked else None
+
+
+def keep_had(workspace_id: UUID, column: str, reader: Reader) -> None:
+    """Keep whose every event of `THEIRS` is, or the engine seeks their weak ids among all events."""
+    own = source(_of_theirs, column).under("own", workspace=workspace_id)
+    reader.keep(HAD.name, sa.select(*own.c))
 
 
 def _linked_to(workspace_id: UUID, weak_id: str) -> sa.Select[Any]:
@@ -158,7 +163,7 @@ OF_PROFILE: Final = frozenset({"anonymous_id", "external_ids", "event_data"})
 
 def profile(workspace_id: UUID, reader: Reader) -> Profile:
     """Ids and traits over all time of the person whose events are kept."""
-    rows = EventRows(_lasting(workspace_id), all_time(), THEIR_EVENTS)
+    rows = EventRows(lasting(workspace_id), all_time(), THEIR_EVENTS)
     found, where, c = rows.source, rows.where, THEIR_EVENTS.c
 
     def said(column: Any, *of: Expression) -> list[Any]:

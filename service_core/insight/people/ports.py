@@ -1,6 +1,6 @@
 """Persons and what is asked about them; an event store answers, and works out as much as is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
@@ -155,6 +155,14 @@ class Contested:
     claims: tuple[Claim, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who an id belongs to, and the first touch they ever had."""
+
+    user_id: str | None
+    first_touch: Touch | None
+
+
 class People(Protocol):
     """Persons: connected components of ids, resolved at query time (semantics 5)."""
 
@@ -163,6 +171,12 @@ class People(Protocol):
 
     async def resolve(self, workspace_id: UUID, any_id: str) -> str | None:
         """The person a user id, visitor id or anonymous id belongs to; None when never seen."""
+
+    async def origins(self, workspace_id: UUID, ids: Collection[str]) -> Mapping[str, Origin]:
+        """Where the persons of some ids came from, at once; ids that were never seen are left out.
+
+        An id is a user id, else a visitor id: whose the latest event of the visitor is.
+        """
 
     async def contested(self, workspace_id: UUID, limit: int) -> tuple[list[Contested], int]:
         """External ids that link nobody because several persons carry them, and the number of all.

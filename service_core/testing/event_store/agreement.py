@@ -136,8 +136,9 @@ class Agreement(Kit):
         for _ in range(QUESTIONS):
             await agree(store, oracle, "people", plans.people(random, world))
         await agree(store, oracle, "contested", workspace, random.choice((1, 9)))
-        scan = plans.scan(random, world)
-        for any_id in ("A1", "A4", "U1", "U2", "nobody"):
+        scan, ids = plans.scan(random, world), ("A1", "A4", "U1", "U2", "nobody")
+        await agree(store, oracle, "origins", workspace, ids)
+        for any_id in ids:
             await agree(store, oracle, "resolve", workspace, any_id)
             person = await oracle.resolve(workspace, any_id)
             if person:
