@@ -18,7 +18,6 @@ from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = DOCS / "contributors"
 FILE = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INI = "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
 
@@ -32,10 +31,16 @@ def install(folder, module):
 
 
 @pytest.mark.parametrize(
-    "page", ["add-a-metric.md", "add-an-attribution-model.md", "add-a-writable-resource.md"]
+    "page",
+    [
+        "contributors/add-a-metric.md",
+        "contributors/add-an-attribution-model.md",
+        "contributors/add-a-writable-resource.md",
+        "integrators/add-a-revenue-provider.md",
+    ],
 )
 def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
-    files = FILE.findall((PAGES / page).read_text())
+    files = FILE.findall((DOCS / page).read_text())
     assert len(files) >= 2
     for name, text in files:
         (tmp_path / name).write_text(text)
