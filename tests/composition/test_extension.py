@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from hosts.composition.compose import served
+from plugins.revenue_stripe.adapter import Stripe
 from service_core.extension.adapters import Adapter, AdapterSettings
 from service_core.extension.hooks import hook
 from service_core.extension.registry import load
@@ -145,6 +146,19 @@ def test_two_operations_at_one_path_are_refused():
 
     twice = [("a", plugin(operations=[get_x])), ("b", plugin(operations=[get_x]))]
     assert "GET /x" in refusal(load, twice, discover=False)
+
+
+def test_two_revenue_providers_of_one_id_are_refused():
+    twice = [(name, plugin(revenue_providers=[Stripe()])) for name in "ab"]
+    assert "the revenue provider 'stripe'" in refusal(load, twice, discover=False)
+    found = load(twice[:1], discover=False).revenue_providers
+    assert list(found) == ["stripe"]
+
+
+def test_what_is_no_revenue_provider_is_refused():
+    said = refusal(load, [("own", plugin(revenue_providers=["stripe"]))], discover=False)
+    assert "'own'" in said
+    assert "which is no RevenueProvider" in said
 
 
 def test_the_registry_is_frozen():

@@ -74,6 +74,29 @@ async def test_what_is_removed_is_gone_once(store):
     assert await connections.connections(workspace_id) == []
 
 
+async def test_a_sync_is_told_forward_alone_and_leaves_the_rest(store):
+    connections, workspace_id = store
+    pending = replace(
+        STRIPE, workspace_id=workspace_id, status=ConnectionStatus.PENDING, error="slow", last_synced_at=None
+    )
+    await connections.save_connection(pending)
+    synced = replace(pending, status=ConnectionStatus.CONNECTED, last_synced_at=NOW)
+    for earlier in range(2):
+        await connections.tell_synced(workspace_id, "stripe", NOW - timedelta(earlier))
+        assert await connections.connections(workspace_id) == [synced]
+    ended = replace(synced, status=ConnectionStatus.DISCONNECTED)
+    await connections.save_connection(ended)
+    later = NOW + timedelta(1)
+    await connections.tell_synced(workspace_id, "stripe", later)
+    assert await connections.connections(workspace_id) == [replace(ended, last_synced_at=later)]
+
+
+async def test_what_is_gone_is_not_brought_back_by_a_sync(store):
+    connections, workspace_id = store
+    await connections.tell_synced(workspace_id, "stripe", NOW)
+    assert await connections.connections(workspace_id) == []
+
+
 @pytest.fixture
 async def shop(tmp_path):
     async with serving("memory", tmp_path) as served:

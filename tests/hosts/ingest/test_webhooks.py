@@ -1,0 +1,61 @@
+"""Webhooks over sockets: each server hands on the bytes that were signed (contract 11.4)."""
+
+import asyncio
+import json
+
+import pytest
+
+from hosts.serving import address_of, bind, serve
+from service_core.commerce.providers.signatures import hmac_sha256
+from service_core.testing.client import Connection
+from tests.commerce.providers.door import SECRET, opened
+from tests.hosts.http.conftest import SERVERS
+
+MESSAGE = json.dumps(
+    {"id": "evt_1", "created": 1_783_500_000, "livemode": True, "type": "customer.created",
+     "data": {"object": {"id": "cus_ü", "object": "customer"}}},
+    indent=2, ensure_ascii=False,
+).encode()  # fmt: skip
+
+
+@pytest.fixture(params=SERVERS)
+async def host(request, tmp_path):
+    """A door, a connection to it, and the path of a workspace's webhooks."""
+    async with opened(tmp_path) as door:
+        shop = await door.shop()
+        listener, stop = bind("127.0.0.1:0"), asyncio.Event()
+        serving = asyncio.create_task(serve(door.app, listener, request.param, stop))
+        connection = Connection(address_of(listener))
+        yield door, shop, connection, f"/webhooks/stripe/{shop.workspace.public_id}"
+        connection.close()
+        stop.set()
+        await serving
+
+
+def signed(door, body):
+    stamp = str(int(door.served.now.timestamp()))
+    return {"Stripe-Signature": f"t={stamp},v1={hmac_sha256(SECRET, f'{stamp}.'.encode() + body).hex()}"}
+
+
+async def test_what_was_signed_arrives_byte_for_byte_and_once(host):
+    door, shop, connection, path = host
+    proof = signed(door, MESSAGE)
+    told = [await connection.post(path, MESSAGE, proof) for _ in range(2)]
+    assert [(reply.status, reply.body) for reply in told] == [
+        (200, {"received": True, "duplicate": False}),
+        (200, {"received": True, "duplicate": True}),
+    ]
+    assert {reply.headers["cache-control"] for reply in told} == {"no-store"}
+    changed = await connection.post(path, MESSAGE.replace(b"\n", b""), proof)
+    assert (changed.status, changed.body) == (401, {"error": "Invalid signature"})
+    (event,) = await door.events(shop)
+    assert event["external_ids"] == {"stripe": "cus_ü"}
+
+
+async def test_a_message_too_large_is_read_to_its_end_and_the_next_is_taken(host):
+    door, _, connection, path = host
+    assert (await connection.post(path, b" " * 1_000_001, {})).status == 413
+    largest = MESSAGE + b" " * (1_000_000 - len(MESSAGE))
+    assert (await connection.post(path, largest, signed(door, largest))).status == 200
+    assert (await connection.post(path, b"", {}, method="PUT")).status == 405
+    assert (await connection.post(path + "/x", b"{}", {})).status == 404
