@@ -21,7 +21,7 @@ from service_core.plugin import (
 if TYPE_CHECKING:
     from plugins.ads_meta.client import MetaClient
 
-API: Final = "https://graph.facebook.com/v25.0"
+API: Final = "https://graph.facebook.com/v26.0"
 _PAGE: Final = 500
 
 

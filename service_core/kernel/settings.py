@@ -240,7 +240,7 @@ class AdsSettings(Section):
     apis: dict[str, Public] = Field(
         {},
         description="Addresses of APIs instead of those the plugins know, by platform, such as that of another "
-        'version: `{"meta": "https://graph.facebook.com/v26.0"}`.',
+        'version: `{"meta": "https://graph.facebook.com/v27.0"}`.',
     )
 
 

@@ -1,0 +1,214 @@
+"""Google Ads over REST: a server of its wire format on the loopback, and the kit of ad platforms."""
+
+import re
+from datetime import UTC, date, datetime
+
+import pytest
+
+from plugins import ads_google
+from plugins.ads_google.adapter import GoogleAds
+from plugins.ads_google.mapping import row_of
+from service_core.commerce.ads.model import AdAccount, Level
+from service_core.commerce.ads.ports import Movable, PlatformDown, PlatformRefused
+from service_core.extension.registry import load
+from service_core.kernel.money import to_major
+from service_core.testing.ad_platform import FIGURES, FIRST, THIRD, AdPlatformConformance, Stage
+from tests.ad_api import RETRY_SECONDS, Answer, Api, serving
+
+EUROS = AdAccount("1111111111", "Main", "EUR", "Europe/Berlin")
+YEN = AdAccount("2222222222", "Japan", "JPY", "Asia/Tokyo")
+MANAGER = "9999999999"
+SECRETS = {
+    "developer_token": "planted-developer", "client_id": "planted-client", "client_secret": "planted-secret",
+    "refresh_token": "planted-refresh",
+}  # fmt: skip
+LEVELS = {"campaign": Level.CAMPAIGN, "ad_group": Level.GROUP, "ad_group_ad": Level.AD}
+NOW = datetime(2026, 7, 8, tzinfo=UTC)
+
+
+def google(accounts, told, manager=None):
+    """Enough of Google to tell accounts, and rows by account, level and days."""
+
+    def answers(asked):
+        if asked.path == "/token":
+            form = asked.form()
+            assert form.pop("grant_type") == "refresh_token"
+            assert form == {name: SECRETS[name] for name in ("client_id", "client_secret", "refresh_token")}
+            return Answer({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+        assert asked.headers["authorization"] == "Bearer short-lived"
+        assert asked.headers["developer-token"] == SECRETS["developer_token"]
+        assert asked.headers.get("login-customer-id") == manager
+        if asked.path == "/v26/customers:listAccessibleCustomers":
+            names = [f"customers/{one.id}" for one in accounts]
+            return Answer({"resourceNames": [*names, f"customers/{MANAGER}", "customers/3333333333"]})
+        customer = re.fullmatch(r"/v26/customers/(\d+)/googleAds:searchStream", asked.path)[1]
+        return stream(query(asked.json()["query"], customer, accounts, told))
+
+    def refused(asked):
+        if asked.path == "/token":
+            return Answer(
+                {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}, 400
+            )
+        return failure({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
+
+    quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
+    return Api(answers, failure({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+
+
+def query(text, customer, accounts, told):
+    fields, resource = re.fullmatch(r"SELECT (.*) FROM (\w+).*", text).groups()
+    if resource in {"customer", "customer_client"}:
+        if customer == "3333333333":
+            return failure({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403)
+        name = {"customer": "customer", "customer_client": "customerClient"}[resource]
+        known = {one.id: one for one in accounts}
+        if resource == "customer" and customer == MANAGER:
+            return [{name: {"id": MANAGER, "currencyCode": "USD", "timeZone": "UTC", "manager": True}}]
+        own = [known[customer]] if resource == "customer" else accounts
+        return [
+            {
+                name: {
+                    "id": one.id,
+                    "descriptiveName": one.name,
+                    "currencyCode": one.currency,
+                    "timeZone": one.timezone,
+                    "manager": False,
+                }
+            }
+            for one in own
+        ]
+    first, last = map(date.fromisoformat, re.findall(r"'(\d{4}-\d\d-\d\d)'", text))
+    assert "metrics.cost_micros" in fields
+    return [written(row) for row in told(customer, LEVELS[resource], first, last)]
+
+
+def written(row):
+    """A row in Google's words: whole numbers as text, fractions as numbers, and no key for what is not known."""
+    entity = row.entity
+    figures = {
+        "costMicros": None if row.spend is None else str(int(to_major(row.spend, row.currency).scaleb(6))),
+        "impressions": None if row.impressions is None else str(row.impressions),
+        "clicks": None if row.clicks is None else str(row.clicks),
+        "conversions": row.conversions,
+        "conversionsValue": None if row.conversion_value is None else float(to_major(row.conversion_value, row.currency)),
+    }  # fmt: skip
+    told = {
+        "campaign": {"resourceName": "customers/1/campaigns/1", "id": entity.campaign_id, "name": entity.campaign_name, "status": "ENABLED"},
+        "segments": {"date": str(row.day)},
+        "metrics": {name: value for name, value in figures.items() if value is not None},
+    }  # fmt: skip
+    if entity.group_id:
+        told["adGroup"] = {"id": entity.group_id, "name": entity.group_name, "status": "ENABLED"}
+    if entity.ad_id:
+        told["adGroupAd"] = {"status": "PAUSED", "ad": {"id": entity.ad_id, "name": entity.ad_name}}
+    return told
+
+
+def stream(rows):
+    """Two rows to a piece of the stream."""
+    if isinstance(rows, Answer):
+        return rows
+    pieces = [{"results": rows[start : start + 2], "requestId": "r"} for start in range(0, len(rows), 2)]
+    return Answer(pieces)
+
+
+def failure(code, status, details=None):
+    """A failure as searchStream tells it: the first and only piece of a stream."""
+    kind = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
+    fault = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
+    error = {"code": status, "message": "The request failed.", "status": "ANY", "details": [{"@type": kind, "errors": [fault]}]}  # fmt: skip
+    return Answer([{"error": error}], status)
+
+
+class TestGoogleAds(AdPlatformConformance):
+    figures = frozenset(FIGURES) - {"reach"}
+    accounts = (EUROS, YEN)
+
+    @pytest.fixture
+    async def stage(self, scene):
+        async with serving(google(scene.accounts, scene.told)) as api:
+            yield Stage(GoogleAds(f"{api.url}/v26", f"{api.url}/token"), SECRETS, api.play)
+
+
+@pytest.fixture
+async def api():
+    async with serving(google((EUROS, YEN), lambda *_: [], MANAGER)) as api:
+        yield api
+
+
+def platform(api):
+    return GoogleAds(tokens=f"{api.url}/token").at(f"{api.url}/v26")
+
+
+async def test_a_manager_account_opens_the_accounts_below_it(api):
+    below = await platform(api).accounts({**SECRETS, "login_customer_id": "999-999-9999"})
+    assert below == [EUROS, YEN]
+    assert api.asked[-1].path == f"/v26/customers/{MANAGER}/googleAds:searchStream"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind", "wait"),
+    [
+        ({"authenticationError": "NOT_ADS_USER"}, 401, PlatformRefused, None),
+        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, PlatformRefused, None),
+        ({"authorizationError": "CUSTOMER_NOT_ENABLED"}, 403, PlatformRefused, None),
+        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformDown, None),
+        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformDown, None),
+        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformDown, None),
+        ({"queryError": "UNRECOGNIZED_FIELD"}, 400, PlatformDown, None),
+    ],
+)
+async def test_a_code_says_whose_turn_it_is(api, code, status, kind, wait):
+    before = api.answers
+    api.answers = lambda asked: before(asked) if asked.path == "/token" else failure(code, status)
+    with pytest.raises(kind, match="Not now, or not you") as fault:
+        await platform(api).spend(EUROS, Level.AD, FIRST, THIRD, SECRETS)
+    assert getattr(fault.value, "retry_after", None) == wait
+
+
+async def test_a_fault_of_the_address_of_tokens_is_no_refusal(api):
+    api.answers = lambda _: Answer({"error": "internal_failure"}, 503, {"Retry-After": "5"})
+    with pytest.raises(PlatformDown, match="internal_failure"):
+        await platform(api).accounts(SECRETS)
+
+
+async def test_a_row_of_another_shape_is_no_row(api):
+    before = api.answers
+    for row in ({}, [], {"campaign": {"id": "1"}, "segments": {"date": "soon"}}):
+        api.answers = lambda asked, row=row: (
+            before(asked) if asked.path == "/token" else Answer([{"results": [row]}])
+        )
+        with pytest.raises(PlatformDown, match="another shape"):
+            await platform(api).spend(EUROS, Level.CAMPAIGN, FIRST, THIRD, SECRETS)
+
+
+@pytest.mark.parametrize(
+    ("currency", "micros", "expected"),
+    [("EUR", "12345678", 1235), ("EUR", "5000", 0), ("EUR", "15000", 2), ("JPY", "1500000", 2), ("KWD", "1234", 1),
+     ("EUR", "90071992547409930000", 9007199254740993)],
+)  # fmt: skip
+def test_micros_become_minor_units_without_a_float(currency, micros, expected):
+    account = AdAccount("1", None, currency, "UTC")
+    told = {"campaign": {"id": 7}, "segments": {"date": "2026-07-01"}, "metrics": {"costMicros": micros}}
+    row = row_of(told, account, Level.CAMPAIGN, NOW, "v26")
+    assert (row.spend, row.clicks, row.reach, row.conversions) == (expected, None, None, None)
+    assert (row.entity.id, row.entity.campaign_name) == ("7", None)
+
+
+def test_the_status_is_that_of_the_entity():
+    row = {"campaign": {"id": "1", "status": "ENABLED"}, "adGroup": {"id": "2", "status": "PAUSED"}, "segments": {"date": "2026-07-01"}}  # fmt: skip
+    statuses = [
+        row_of(row, EUROS, level, NOW, "v26").entity.status for level in (Level.CAMPAIGN, Level.GROUP)
+    ]
+    assert statuses == ["ENABLED", "PAUSED"]
+
+
+def test_google_is_brought_by_its_hook():
+    assert list(load([("ads_google", ads_google)], discover=False).ad_platforms) == ["google"]
+    assert isinstance(GoogleAds(), Movable)
+
+
+async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "plugins.ads_google.client", None)
+    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+        await GoogleAds().accounts(SECRETS)
