@@ -24,6 +24,7 @@ from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
 from service_core.commerce.ads.reading import AdReading
+from service_core.commerce.ads.credited import AdCredits
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.commerce.subscriptions.source import SubscriptionSource
@@ -170,11 +171,12 @@ def _offers(
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = Platforms.of(PLATFORMS)
+    credits = AdCredits(ports.events, ports.workspace)
     questions = Questions(
         registry.catalog,
         with_absent(
             [
-                EventSource(ports.events, ports.events, ports.queue, models),
+                EventSource(credits, credits, ports.queue, models),
                 SpendSource(ports.workspace, ports.workspace),
                 SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
             ],

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from service_core.insight.catalog import Dimension
+from service_core.insight.columns import JOINED
 from service_core.insight.measures import Relation
 
 _SESSION_RELATIONS: Final = (Relation.EVENTS, Relation.SESSIONS, Relation.CONVERSIONS)
@@ -108,7 +109,12 @@ DIMENSIONS: Final = (
         for id_, label, text in _SOLD
     ),
     *(
-        Dimension(id_, label, text, MappingProxyType({Relation.SPEND: column}))
+        Dimension(
+            id_,
+            label,
+            text,
+            MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{JOINED}{column}"}),
+        )
         for id_, column, label, text in _ADVERTISED
     ),
 )

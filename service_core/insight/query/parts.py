@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from service_core.access.model import Caller, Workspace
 from service_core.insight.catalog import Catalog, Metric
+from service_core.insight.columns import JOINED
 from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Predicate, Ratio, Relation
 from service_core.insight.ports import Aggregate, Scan
@@ -83,8 +84,16 @@ def split(
         part.sent[atom] = _plain(atom)
     for part in parts.values():
         _place_conditions(part, conditions)
-    told = (part.daily or not NOT_CONNECTED.keys().isdisjoint(part.relations) for part in parts.values())
-    return Split(tuple(parts.values()), is_whole=len(parts) == 1 and not never and not any(told))
+    cut = all(_is_for_engine(part, question, catalog) for part in parts.values())
+    return Split(tuple(parts.values()), is_whole=len(parts) == 1 and cut and not never)
+
+
+def _is_for_engine(part: Part, question: Question, catalog: Catalog) -> bool:
+    """Whether the event store holds all that its rows are ordered and cut by."""
+    asked = (*question.dimensions, *(condition.dimension for condition in question.filters))
+    columns = (catalog.dimensions[id_].columns.get(of, "") for id_ in asked for of in part.relations)
+    of_events = NOT_CONNECTED.keys().isdisjoint(part.relations)
+    return of_events and not part.daily and not any(column.startswith(JOINED) for column in columns)
 
 
 def _all_atoms(metrics: Iterable[Metric], currency: str) -> Iterable[Leaf | DailyMean]:

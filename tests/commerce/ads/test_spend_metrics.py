@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from service_core.insight.connections.model import ConnectionStatus
+from service_core.testing import story
 from tests.commerce.ads.advertising import ad, campaign, connect, group, row, spent
 from tests.insight.served import NOW, serving
 
@@ -58,13 +59,13 @@ async def test_every_metric_of_ads_has_its_value(shop):
 async def test_spend_meets_what_it_brought_in(shop):
     await connect(shop, "meta")
     await spent(shop, row("meta", campaign("c1"), spend=50_00, clicks=10))
-    shop.story.happens("page_view", at="2026-07-01T10:00", visitor="A", utm_source="meta", utm_medium="cpc")
+    shop.story.happens("page_view", at="2026-07-01T10:00", visitor="A", **story.campaign("facebook", "cpc"))
     shop.story.happens(
         "purchase", at="2026-07-02T10:00", visitor="A", order_id="1", revenue=200_00, currency="USD"
     )
     await shop.knows()
     assert await values(shop, "mer", "roas", "attributed_roas", "cac", "attributed_cpa", "cpa") == {
-        "mer": 4.0, "roas": 0.0, "attributed_roas": 4.0, "cac": 50.0, "attributed_cpa": 50.0, "cpa": 50.0,
+        "mer": 4.0, "roas": 4.0, "attributed_roas": 4.0, "cac": 50.0, "attributed_cpa": 50.0, "cpa": 50.0,
     }  # fmt: skip
 
 
