@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service_core.access.model import Caller
+from service_core.commerce.ads.amounts import figure
 from service_core.commerce.ads.answer import AdAccountStatus, AdFigures, AdRow, Ads
 from service_core.commerce.ads.asked import AdsQuery
-from service_core.commerce.ads.amounts import figure
 from service_core.commerce.ads.model import Entity, Level
 from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
 from service_core.commerce.ads.source import advertises
