@@ -7,8 +7,6 @@ import sqlalchemy as sa
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.tables import METADATA
 
-_COUNTS: Final = sa.text("counts")
-
 
 def _place() -> tuple[sa.Column[object], ...]:
     """Whose and where: what both tables begin with."""
@@ -38,14 +36,7 @@ AD_SPEND: Final = sa.Table(
     sa.Column("conversions", sa.BigInteger),
     sa.Column("conversion_value", sa.BigInteger),
     sa.Column("report_version", sa.Text, nullable=False),
-    sa.Index(
-        "ix_ad_spend_counts",
-        "workspace_id",
-        "level",
-        "day",
-        sqlite_where=_COUNTS,
-        postgresql_where=_COUNTS,
-    ),
+    sa.Index("ix_ad_spend_counts", "workspace_id", "level", "day"),  # of what counts, as the migration says
 )
 """One row per version of an entity's day; the latest counts. Conversions are in millionths, so they add up exactly."""
 
