@@ -5,6 +5,7 @@ from: the pins with hashes in ``requirements/dev.txt`` are that environment.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ import nox
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start many processes: the first one compiles
-nox.options.sessions = ["lint", "types", "imports", "pins", "api", "clickhouse", "tests"]
+nox.options.sessions = ["lint", "everything"]
 
 PINS = {
     "runtime.txt": ["pyproject.toml", "--group", "build"],
@@ -24,7 +25,11 @@ PINS = {
 }
 """Requirement file -> what it holds."""
 
-PYTEST = ("pytest", "-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadgroup")
+BESIDE = ("types", "imports", "pins", "api", "clickhouse")
+"""What runs beside the tests, one after the other."""
+
+PROCESSES = os.environ.get("TEST_PROCESSES", "3")
+"""How many run tests: more than a small machine has cores, as tests wait for servers, browsers and other processes."""
 
 
 @nox.session
@@ -67,21 +72,44 @@ def pins(session: nox.Session) -> None:
 
 
 @nox.session
+def everything(session: nox.Session) -> None:
+    """Every check but style at the same time: the tests, and beside them the others."""
+    install_engine(session)
+    command = [sys.executable, "-m", "nox", "-s", *BESIDE]
+    alone = os.environ | {"TEST_PROCESSES": "0"}
+    with tempfile.TemporaryFile("w+") as said:
+        beside = subprocess.Popen(command, env=alone, stdout=said, stderr=said)  # noqa: S603 - our own command
+        try:
+            tests(session)
+        finally:
+            failed = beside.wait()
+            said.seek(0)
+            sys.stdout.write(said.read())
+    if failed:
+        session.error(f"Beside the tests, one of {', '.join(BESIDE)} failed.")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Behaviour, conformance, documents and a small number of every fault."""
-    session.run(*PYTEST, "-m", "not clickhouse", *session.posargs)
+    session.run("pytest", "-n", PROCESSES, "-m", "not clickhouse", *session.posargs)
 
 
 @nox.session
 def clickhouse(session: nox.Session) -> None:
     """The ClickHouse engine in this process: the conformance kit with fewer worlds, HTTP, a cluster."""
+    install_engine(session)
+    worlds = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
+    files = sorted(map(str, Path("tests").rglob("test_*clickhouse*.py")))
+    session.run("pytest", "-n", PROCESSES, "-m", "clickhouse", *(session.posargs or files), env=worlds)
+
+
+def install_engine(session: nox.Session) -> None:
+    """ClickHouse as a library, unless it is here."""
     session.run(
         "uv", "pip", "install", "-q", "--require-hashes", "--no-deps", "-r", "requirements/clickhouse.txt",
         env={"VIRTUAL_ENV": sys.prefix},
     )  # fmt: skip
-    worlds = {"TOUCHPOINT_EXAMPLES": os.environ.get("TOUCHPOINT_EXAMPLES", "2")}
-    files = sorted(map(str, Path("tests").rglob("test_*clickhouse*.py")))
-    session.run(*PYTEST, "-m", "clickhouse", *(session.posargs or files), env=worlds)
 
 
 @nox.session
