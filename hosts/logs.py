@@ -38,7 +38,7 @@ def write_logs(stream: TextIO | None = None) -> None:
     handler.setFormatter(_Lines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     sys.excepthook = _log_end
-    for wordy in ("alembic", "touchpoint.server"):
+    for wordy in ("alembic", "httpx2", "touchpoint.server"):  # httpx2 tells every address it asks, whole
         logging.getLogger(wordy).setLevel(logging.WARNING)
 
 

@@ -1,0 +1,109 @@
+"""What TikTok reports, page by page; an advertiser of theirs is an ad account here."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+
+from plugins.ads_tiktok.mapping import account_of, report, row_of
+from service_core.plugin import (
+    AdAccount,
+    Clock,
+    Level,
+    PlatformDown,
+    PlatformRefused,
+    SpendRow,
+    ad_figures,
+    system_clock,
+)
+
+if TYPE_CHECKING:
+    from plugins.ads_tiktok.client import TikTokClient
+
+API: Final = "https://business-api.tiktok.com/open_api/v1.3"
+NEEDED: Final = ("access_token", "app_id", "secret")
+_PAGE: Final = 1_000
+_ADVERTISERS: Final = 100
+"""Advertisers that one question may describe."""
+
+
+@dataclass(frozen=True, slots=True)
+class TikTokAds:
+    """Implements `AdPlatform`.
+
+    Attributes:
+        api: address of the Business API with its version.
+        clock: the present.
+    """
+
+    api: str = API
+    clock: Clock = system_clock
+
+    @property
+    def id(self) -> str:
+        """``tiktok``."""
+        return "tiktok"
+
+    def at(self, address: str) -> "TikTokAds":
+        """The same, of another version or behind a proxy."""
+        return replace(self, api=address)
+
+    async def accounts(self, secrets: Mapping[str, str]) -> list[AdAccount]:
+        """The advertisers that gave the app access.
+
+        Raises:
+            PlatformDown: TikTok cannot be read now.
+            PlatformRefused: the credentials are not good.
+        """
+        app = {"app_id": secrets.get("app_id", ""), "secret": secrets.get("secret", "")}
+        with ad_figures.of_known_shape("TikTok"):
+            async with self._client(secrets) as client:
+                listed = (await client.get("oauth2/advertiser/get/", app))["list"]
+                ids = [str(one["advertiser_id"]) for one in listed]
+                return [account_of(told) async for told in _described(client, ids)]
+
+    async def spend(
+        self, account: AdAccount, level: Level, first: date, last: date, secrets: Mapping[str, str]
+    ) -> list[SpendRow]:
+        """Every row of a level, a row a day.
+
+        Raises:
+            PlatformDown: TikTok cannot be read now.
+            PlatformRefused: the credentials are not good, or not for this advertiser.
+        """
+        question = {"advertiser_id": account.id, **report(level, first, last)}
+        now, version = self.clock(), self.api.rpartition("/")[2]
+        with ad_figures.of_known_shape("TikTok"):
+            async with self._client(secrets) as client:
+                return [row_of(told, account, level, now, version) async for told in _pages(client, question)]
+
+    def _client(self, secrets: Mapping[str, str]) -> "TikTokClient":
+        missing = [name for name in NEEDED if not secrets.get(name)]
+        if missing:
+            raise PlatformRefused(f"The credential {', '.join(missing)} is missing.")
+        try:
+            from plugins.ads_tiktok.client import TikTokClient  # noqa: PLC0415 - 20 MB that only reading needs
+        except ModuleNotFoundError:
+            raise PlatformDown('Reading TikTok needs an HTTP client. Install "touchpoint[ads]".') from None
+        return TikTokClient(self.api, secrets["access_token"], self.clock)
+
+
+async def _described(client: "TikTokClient", ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
+    fields = json.dumps(["advertiser_id", "name", "currency", "timezone", "display_timezone"])
+    for start in range(0, len(ids), _ADVERTISERS):
+        some = json.dumps(ids[start : start + _ADVERTISERS])
+        answer = await client.get("advertiser/info/", {"advertiser_ids": some, "fields": fields})
+        for told in answer["list"]:
+            yield told
+
+
+async def _pages(client: "TikTokClient", question: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
+    """Everything a report holds, page after page."""
+    page, pages = 1, 1
+    while page <= pages:
+        turned = {**question, "page": str(page), "page_size": str(_PAGE)}
+        answer = await client.get("report/integrated/get/", turned)
+        for told in answer["list"]:
+            yield told
+        page, pages = page + 1, int(answer["page_info"]["total_page"])

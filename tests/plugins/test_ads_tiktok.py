@@ -1,0 +1,171 @@
+"""TikTok's reports: a server of its wire format on the loopback, and the kit of ad platforms."""
+
+import json
+from datetime import UTC, date, datetime
+
+import pytest
+
+from plugins import ads_tiktok
+from plugins.ads_tiktok.adapter import TikTokAds
+from plugins.ads_tiktok.mapping import account_of, row_of
+from service_core.commerce.ads.model import AdAccount, Level
+from service_core.commerce.ads.ports import Movable, PlatformDown, PlatformRefused
+from service_core.extension.registry import load
+from service_core.kernel.money import to_major
+from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, Stage
+from tests.ad_api import Answer, Api, serving
+
+EUROS = AdAccount("7000000000000000001", "Main", "EUR", "Europe/Berlin")
+YEN = AdAccount("7000000000000000002", "Japan", "JPY", "Asia/Tokyo")
+SECRETS = {"access_token": "planted-token", "app_id": "planted-app", "secret": "planted-secret"}
+LEVELS = {"AUCTION_CAMPAIGN": Level.CAMPAIGN, "AUCTION_ADGROUP": Level.GROUP, "AUCTION_AD": Level.AD}
+PAGE = 2
+NOW = datetime(2026, 7, 8, tzinfo=UTC)
+
+
+def said(data=None, code=0, message="OK", status=200):
+    """The envelope of every answer."""
+    return Answer({"code": code, "message": message, "request_id": "r", "data": data or {}}, status)
+
+
+def tiktok(scene):
+    """Enough of business-api.tiktok.com to tell a scene."""
+
+    def answers(asked):
+        assert asked.headers["access-token"] == SECRETS["access_token"]
+        match asked.path.removeprefix("/open_api/v1.3/"):
+            case "oauth2/advertiser/get/":
+                assert asked.query == {"app_id": SECRETS["app_id"], "secret": SECRETS["secret"]}
+                return said(
+                    {
+                        "list": [
+                            {"advertiser_id": one.id, "advertiser_name": one.name} for one in scene.accounts
+                        ]
+                    }
+                )
+            case "advertiser/info/":
+                ids = json.loads(asked.query["advertiser_ids"])
+                fields = json.loads(asked.query["fields"])
+                return said({"list": [account_told(one, fields) for one in scene.accounts if one.id in ids]})
+            case "report/integrated/get/":
+                return reported(asked, scene)
+
+    def refused(_):
+        return said(code=40105, message="Access token planted-token is incorrect or has been revoked.")
+
+    return Api(answers, said(code=40100, message="Too many requests. Please retry in some time."), refused)
+
+
+def account_told(account, fields):
+    known = {"advertiser_id": account.id, "name": account.name, "currency": account.currency,
+             "timezone": "Etc/GMT-1", "display_timezone": account.timezone}  # fmt: skip
+    return {name: known[name] for name in fields}
+
+
+def reported(asked, scene):
+    """Two rows to a page, whatever size is asked for."""
+    assert asked.query["report_type"] == "BASIC"
+    first, last = (date.fromisoformat(asked.query[end]) for end in ("start_date", "end_date"))
+    level = LEVELS[asked.query["data_level"]]
+    rows = scene.told(asked.query["advertiser_id"], level, first, last)
+    dimensions, metrics = (json.loads(asked.query[name]) for name in ("dimensions", "metrics"))
+    page = int(asked.query["page"])
+    told = [row_told(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
+    sizes = {"page": page, "page_size": PAGE, "total_number": len(rows), "total_page": -(-len(rows) // PAGE)}
+    return said({"list": told, "page_info": sizes})
+
+
+def row_told(row, dimensions, metrics):
+    """Numbers are text; what is not known is a dash or left out."""
+    entity = row.entity
+    known = {
+        "campaign_id": entity.campaign_id, "campaign_name": entity.campaign_name,
+        "adgroup_id": entity.group_id, "adgroup_name": entity.group_name,
+        "ad_id": entity.ad_id, "ad_name": entity.ad_name, "stat_time_day": f"{row.day} 00:00:00",
+        "spend": amount(row.spend, row.currency), "impressions": row.impressions, "clicks": row.clicks,
+        "reach": "-" if row.reach is None else row.reach, "complete_payment": row.conversions,
+        "total_complete_payment_rate": amount(row.conversion_value, row.currency),
+    }  # fmt: skip
+    written = {name: str(value) for name, value in known.items() if value is not None}
+    assert set(dimensions) <= written.keys()
+    return {
+        "dimensions": {name: written[name] for name in dimensions},
+        "metrics": {name: written[name] for name in metrics if name in written},
+    }
+
+
+def amount(minor, currency):
+    return None if minor is None else str(to_major(minor, currency))
+
+
+class TestTikTokAds(AdPlatformConformance):
+    accounts = (EUROS, YEN)
+
+    @pytest.fixture
+    async def stage(self, scene):
+        async with serving(tiktok(scene)) as api:
+            yield Stage(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.play)
+
+
+@pytest.fixture
+async def api():
+    async with serving(Api(lambda _: said(), said(), lambda _: said())) as api:
+        yield api
+
+
+async def read(api):
+    return await TikTokAds().at(f"{api.url}/v9").spend(EUROS, Level.AD, FIRST, THIRD, SECRETS)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [(40001, 200, PlatformRefused), (40102, 200, PlatformRefused), (40105, 200, PlatformRefused), (None, 401, PlatformRefused),
+     (40100, 200, PlatformDown), (40002, 200, PlatformDown), (50000, 200, PlatformDown), (40100, 429, PlatformDown)],
+)  # fmt: skip
+async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
+    api.answers = lambda _: said(code=code, message="No.", status=status)
+    with pytest.raises(kind, match=r"TikTok says: No\."):
+        await read(api)
+    assert api.asked[0].path == "/v9/report/integrated/get/"
+
+
+async def test_the_time_to_wait_is_taken_where_it_is_told(api):
+    api.answers = lambda _: Answer({"code": 40100, "message": "Slow down"}, 429, {"Retry-After": "30"})
+    with pytest.raises(PlatformDown) as fault:
+        await read(api)
+    assert fault.value.retry_after == 30
+
+
+async def test_a_row_of_another_shape_is_no_row(api):
+    row = {"dimensions": {"ad_id": "1", "stat_time_day": "2026-07-01 00:00:00"}, "metrics": {}}
+    pages = {"page_info": {"total_page": 1}}
+    for told in ({}, {"list": []}, {"list": [row], **pages}, {"list": [[]], **pages}):
+        api.answers = lambda _, told=told: said(told)
+        with pytest.raises(PlatformDown, match="another shape"):
+            await read(api)
+
+
+def test_a_dash_is_not_known_and_money_meets_no_float():
+    told = {
+        "dimensions": {"campaign_id": 7, "stat_time_day": "2026-07-01 00:00:00"},
+        "metrics": {"spend": "90071992547409.93", "clicks": "0", "reach": "-", "complete_payment": "2.5"},
+    }
+    row = row_of(told, EUROS, Level.CAMPAIGN, NOW, "v1.3")
+    assert (row.spend, row.clicks, row.reach, row.conversions) == (9007199254740993, 0, None, 2.5)
+    assert (row.impressions, row.conversion_value, row.entity.id) == (None, None, "7")
+
+
+def test_an_account_without_a_zone_to_show_has_its_own():
+    told = {"advertiser_id": "1", "currency": "EUR", "timezone": "Europe/Berlin"}
+    assert account_of(told) == AdAccount("1", None, "EUR", "Europe/Berlin")
+
+
+def test_tiktok_is_brought_by_its_hook():
+    assert list(load([("ads_tiktok", ads_tiktok)], discover=False).ad_platforms) == ["tiktok"]
+    assert isinstance(TikTokAds(), Movable)
+
+
+async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "plugins.ads_tiktok.client", None)
+    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+        await TikTokAds().accounts(SECRETS)
