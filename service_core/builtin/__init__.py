@@ -8,6 +8,7 @@ from service_core.changes import operations as changes
 from service_core.changes.resource import Writable
 from service_core.commerce.ads import operations as ads
 from service_core.commerce.revenue import operations as revenue
+from service_core.commerce.subscriptions import operations as subscriptions
 from service_core.delivery.exports import operations as exports
 from service_core.extension.hooks import hook
 from service_core.gateway import operations as gateway
@@ -55,6 +56,7 @@ def operations() -> Iterable[Operation]:
         *attribution.OPERATIONS,
         *ads.OPERATIONS,
         *revenue.OPERATIONS,
+        *subscriptions.OPERATIONS,
         *lookups.OPERATIONS,
         *exports.OPERATIONS,
         *changes.OPERATIONS,

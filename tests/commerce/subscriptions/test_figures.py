@@ -1,35 +1,17 @@
 """What subscriptions come to, in numbers worked out by hand (semantics 16.6, 16.7, 17)."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
-from service_core.commerce.subscriptions.model import (
-    DeedKind,
-    Interval,
-    SubscriptionDeed,
-    SubscriptionState,
-    SubscriptionStatus,
-)
-from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
+from service_core.commerce.subscriptions.model import DeedKind, Interval, SubscriptionStatus
+from service_core.insight.connections.model import ConnectionStatus
 from service_core.insight.ports import StoreUnavailable
+from tests.commerce.subscriptions.selling import CHARGED, FIRST, MONTHLY, at, connect, told
 from tests.insight.served import NOW, serving
 
-FIRST = datetime(2026, 6, 1, 12, tzinfo=UTC)
-MONTHLY = SubscriptionState(
-    "stripe", "acct_1", "sub_1", "m1", FIRST, SubscriptionStatus.ACTIVE, 1000, "USD", Interval.MONTH, FIRST,
-    plan="pro",
-)  # fmt: skip
-CHARGED = SubscriptionDeed("stripe", "acct_1", "sub_1", "c1", FIRST, DeedKind.CHARGE, 1000, "USD")
 JUNE = {"from": "2026-06-01", "to": "2026-06-30"}
 MOVEMENTS = ("mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation")
-
-
-def at(state, day, **said):
-    """What a message of a day in June said."""
-    when = FIRST.replace(day=day)
-    return replace(state, message_id=f"{state.subscription_id}-{day}", at=when, **said)
 
 
 @pytest.fixture
@@ -38,15 +20,6 @@ async def shop(tmp_path):
         shop = await served.workspace(timezone="UTC")
         await connect(shop)
         yield shop
-
-
-async def connect(shop, status=ConnectionStatus.CONNECTED, provider="stripe"):
-    stripe = Connection(shop.workspace.id, provider, ProviderKind.REVENUE, status, NOW)
-    await shop.service.ports.workspace.save_connection(stripe)
-
-
-async def told(shop, *states, deeds=()):
-    await shop.service.ports.workspace.add_subscription_facts(shop.workspace.id, states, deeds)
 
 
 async def values(shop, *metrics, range_=JUNE, **asked):
@@ -199,12 +172,8 @@ async def test_a_plan_that_changed_takes_its_worth_along(shop):
 
 
 async def test_worth_in_another_currency_is_unknown_and_never_partial(shop):
-    await told(
-        shop,
-        MONTHLY,
-        replace(MONTHLY, subscription_id="sub_2", currency="EUR"),
-        at(replace(MONTHLY, subscription_id="sub_2", currency="EUR"), 9, status=SubscriptionStatus.EXPIRED),
-    )
+    euros = replace(MONTHLY, subscription_id="sub_2", currency="EUR")
+    await told(shop, MONTHLY, euros, at(euros, 9, status=SubscriptionStatus.EXPIRED))
     assert await values(shop, "mrr", "mrr_new", "mrr_churn", "mrr_expansion", "active_subscriptions") == [
         10.0, "missing_fx_rate", "missing_fx_rate", 0, 1,
     ]  # fmt: skip

@@ -1,0 +1,205 @@
+"""`GET /subscriptions`: who subscribes, and what it comes to (contract 4.6)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.commerce.subscriptions.closing import closing
+from service_core.commerce.subscriptions.model import Interval, SubscriptionStatus
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.testing.story import campaign
+from tests.commerce.subscriptions.selling import FIRST, MONTHLY, at, connect, told
+from tests.insight.served import STORES, serving
+
+JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
+
+
+@pytest.fixture(params=list(STORES))
+async def shop(request, tmp_path):
+    async with serving(request.param, tmp_path) as served:
+        shop = await served.workspace(timezone="UTC")
+        await connect(shop)
+        yield shop
+
+
+def named(number, **said):
+    return replace(MONTHLY, subscription_id=f"sub_{number}", **said)
+
+
+async def ids(shop, **asked):
+    return [one["id"] for one in (await shop.get("/subscriptions", **(JUNE | asked)))["subscriptions"]]
+
+
+async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(shop):
+    shop.story.happens(
+        "page_view", at="2026-05-20T10:00", visitor="A1", **campaign("google", "cpc", "spring")
+    )
+    shop.story.happens("$identify", at="2026-05-20T11:00", visitor="A1", strong_id="U1")
+    await shop.knows()
+    paid = replace(
+        MONTHLY,
+        amount=6000,
+        interval_count=6,
+        quantity=2,
+        product_id="app",
+        trial_ends_at=FIRST + timedelta(days=7),
+        current_period_end=FIRST + timedelta(days=180),
+        identity=(("email", "a@example.com"), ("visitor_id", "A1")),
+    )
+    await told(shop, paid, at(paid, 10, cancel_at_period_end=True, canceled_at=FIRST + timedelta(days=9)))
+    (row,) = (await shop.get("/subscriptions", **JUNE))["subscriptions"]
+    assert row == {
+        "id": "sub_1",
+        "provider": "stripe",
+        "status": "active",
+        "plan": "pro",
+        "product_id": "app",
+        "amount": 120.0,
+        "currency": "USD",
+        "interval": "6 months",
+        "mrr": 20.0,
+        "started_at": "2026-06-01T12:00:00.000Z",
+        "trial_ends_at": "2026-06-08T12:00:00.000Z",
+        "current_period_end": "2026-11-28T12:00:00.000Z",
+        "cancel_at_period_end": True,
+        "canceled_at": "2026-06-10T12:00:00.000Z",
+        "user_id": "U1",
+        "attribution_source": "google",
+        "utm_campaign": "spring",
+    }
+    (before,) = (await shop.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-09"))[
+        "subscriptions"
+    ]
+    assert (before["cancel_at_period_end"], before["canceled_at"]) == (False, None)
+
+
+async def test_nobody_is_told_of_whom_nobody_knows(shop):
+    await told(shop, replace(MONTHLY, identity=(("visitor_id", "nobody"),)), named(2))
+    for row in (await shop.get("/subscriptions", **JUNE))["subscriptions"]:
+        assert (row["user_id"], row["attribution_source"], row["utm_campaign"]) == (None, None, None)
+
+
+async def test_those_alive_at_any_time_of_the_range_are_listed_newest_first(shop):
+    ended = {"status": SubscriptionStatus.EXPIRED}
+    may, july = FIRST.replace(month=5, day=2), FIRST.replace(month=7, day=2)
+    await told(
+        shop,
+        named(1),
+        *(named(2, at=may, started_at=may), at(named(2, started_at=may), 3, **ended)),
+        *(named(3, at=may, started_at=may), named(3, message_id="end", at=may + timedelta(days=9), **ended)),
+        named(4, at=july, started_at=july),
+        named(
+            5,
+            at=FIRST + timedelta(days=1),
+            started_at=FIRST + timedelta(days=1),
+            status=SubscriptionStatus.PAUSED,
+        ),
+        named(6, **ended),
+    )
+    assert await ids(shop) == ["sub_5", "sub_1", "sub_2"]
+    assert await ids(shop, status="expired") == ["sub_2"]
+    assert await ids(shop, status="paused") == ["sub_5"]
+    assert await ids(shop, provider="shopify") == []
+    assert await ids(shop, start_date="2026-06-04", end_date="2026-06-30") == ["sub_5", "sub_1"]
+    assert await ids(shop, **dict.fromkeys(JUNE, "")) == ["sub_4", "sub_5", "sub_1"]
+
+
+async def test_pages_laid_end_to_end_are_one_large_page(shop):
+    starts = [FIRST + timedelta(hours=n // 2) for n in range(7)]
+    await told(shop, *(named(n, at=start, started_at=start) for n, start in enumerate(starts)))
+    whole = await shop.get("/subscriptions", **JUNE, limit=200)
+    walked, cursor = [], None
+    while cursor or not walked:
+        page = await shop.get("/subscriptions", **JUNE, limit=3, **({"cursor": cursor} if cursor else {}))
+        walked += page["subscriptions"]
+        cursor = page["next_cursor"]
+    assert walked == whole["subscriptions"]
+    assert whole["next_cursor"] is None
+    first = (await shop.get("/subscriptions", **JUNE, limit=3))["next_cursor"]
+    for other in ({"cursor": first}, {**JUNE, "limit": 3, "status": "active", "cursor": first}):
+        assert await shop.refused("GET", "/subscriptions", **other) == (400, "invalid_cursor")
+
+
+async def test_the_summary_tells_what_became_of_recurring_revenue(shop):
+    trial = named(4, status=SubscriptionStatus.TRIALING, amount=None)
+    await told(
+        shop,
+        named(1, at=FIRST.replace(month=5)),
+        *(named(2, at=FIRST.replace(month=5)), at(named(2), 9, status=SubscriptionStatus.EXPIRED)),
+        *(named(3), at(named(3), 9, status=SubscriptionStatus.PAST_DUE, amount=2500)),
+        trial,
+    )
+    answer = await shop.get("/subscriptions", **JUNE)
+    assert answer["summary"] == {
+        "active": 1,
+        "trialing": 1,
+        "past_due": 1,
+        "mrr": 35.0,
+        "arr": 420.0,
+        "new": 1,
+        "canceled": 1,
+        "churn_rate": 0.5,
+        "trial_conversion_rate": None,
+        "movements": {
+            "start_mrr": 20.0,
+            "new": 10.0,
+            "expansion": 15.0,
+            "contraction": 0.0,
+            "churn": -10.0,
+            "reactivation": 0.0,
+            "fx": 0.0,
+            "end_mrr": 35.0,
+        },
+    }
+    assert (answer["currency"], answer["complete"], answer["unavailable"]) == ("USD", True, [])
+    assert answer["range"]["from"] == "2026-06-01T00:00:00.000Z"
+    paid = (await shop.get("/subscriptions", **JUNE, provider="revenuecat"))["summary"]
+    assert (paid["mrr"], paid["active"], paid["churn_rate"]) == (0, 0, None)
+
+
+async def test_a_summary_of_nothing_measured_knows_nothing(shop):
+    await connect(shop, ConnectionStatus.ERROR)
+    answer = await shop.get("/subscriptions", **JUNE)
+    moves = answer["summary"].pop("movements")
+    assert set(answer["summary"].values()) == set(moves.values()) == {None}
+    assert {one["reason"] for one in answer["unavailable"]} == {"source_error"}
+    assert "mrr" in {one["metric"] for one in answer["unavailable"]}
+    assert not answer["complete"]
+
+
+async def test_a_subscription_in_another_currency_keeps_its_own_and_the_sum_is_unknown(shop):
+    await told(shop, MONTHLY, named(2, currency="JPY"))
+    answer = await shop.get("/subscriptions", **JUNE)
+    assert {row["currency"]: row["mrr"] for row in answer["subscriptions"]} == {"USD": 10.0, "JPY": 1000.0}
+    summary = answer["summary"]
+    assert (summary["mrr"], summary["active"], summary["movements"]["fx"]) == (None, 2, None)
+    assert {"metric": "mrr", "reason": "missing_fx_rate"} in answer["unavailable"]
+
+
+async def test_movements_add_up_though_each_is_rounded(shop):
+    weekly = replace(MONTHLY, interval=Interval.WEEK)
+    may = FIRST.replace(month=5)
+    await told(shop, replace(weekly, at=may), replace(weekly, subscription_id="sub_2"))
+    moves = (await shop.get("/subscriptions", **JUNE))["summary"]["movements"]
+    assert (moves["start_mrr"], moves["new"], moves["end_mrr"]) == (43.33, 43.34, 86.67)
+
+
+async def test_what_a_provider_says_of_nothing_is_refused(shop):
+    assert await shop.refused("GET", "/subscriptions", status="dead") == (400, "invalid_parameter")
+    assert (await shop.refused("GET", "/subscriptions", start_date="2026-06-01"))[0] == 400
+
+
+@given(
+    start=st.fractions(0, 1000, max_denominator=24),
+    moves=st.lists(st.fractions(-1000, 1000, max_denominator=24), min_size=1, max_size=5),
+)
+def test_closed_movements_lead_from_end_to_end_and_are_each_a_neighbour(start, moves):
+    end = start + sum(moves, Fraction(0))
+    closed = closing(start, moves, end)
+    assert round(start) + sum(closed) == round(end)
+    assert all(abs(whole - move) < 2 for whole, move in zip(closed, moves, strict=True))
+    assert all(whole == 0 for whole, move in zip(closed, moves, strict=True) if move == 0)
