@@ -100,7 +100,7 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
     authenticator = Authenticator(ports.workspace, ports.clock)
     workspaces = Workspaces(ports.workspace)
     others = companion_app(Companions(workspaces, ports.workspace))
-    others = webhook_app(_webhooks(ports, workspaces), others)
+    others = webhook_app(_webhooks(settings, ports, workspaces), others)
     return ingest_app(
         Door(
             queue=ports.queue,
@@ -113,7 +113,7 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
     )
 
 
-def _webhooks(ports: Ports, workspaces: Workspaces) -> Webhooks:
+def _webhooks(settings: Settings, ports: Ports, workspaces: Workspaces) -> Webhooks:
     return Webhooks(
         providers=ports.revenue_providers,
         workspaces=workspaces,
@@ -123,4 +123,5 @@ def _webhooks(ports: Ports, workspaces: Workspaces) -> Webhooks:
         queue=ports.queue,
         clock=ports.clock,
         decode=orjson.loads,
+        visitor_names=settings.connections.visitor_names,
     )

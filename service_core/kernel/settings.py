@@ -229,6 +229,11 @@ class ConnectionsSettings(Section):
     key: str = Field(
         "keyfile:///connections.key", description="URL of the key that seals credentials of connections."
     )
+    visitor_names: dict[str, str] = Field(
+        {},
+        description="Names under which revenue providers carry the visitor's id back, by provider, besides those "
+        'their pages tell: `{"revenuecat": "analytics_id"}`.',
+    )
 
 
 class AdsSettings(Section):

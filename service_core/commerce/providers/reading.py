@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+from service_core.commerce.providers.carried import carried
 from service_core.commerce.providers.model import Delivery, Mapped
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.intake.accept import event_id
@@ -31,7 +32,11 @@ class Unread:
 
 
 def read_message(
-    provider: RevenueProvider, delivery: Delivery, account_id: str, decode: Decode
+    provider: RevenueProvider,
+    delivery: Delivery,
+    account_id: str,
+    decode: Decode,
+    visitor_name: str | None = None,
 ) -> Mapped | Unread:
     """What a genuine message says, or why nobody knows.
 
@@ -40,15 +45,18 @@ def read_message(
         delivery: as it came.
         account_id: whose it is at the provider.
         decode: reads JSON, strictly.
+        visitor_name: what the visitor's id stands under, besides the provider's own name for it.
     """
     try:
-        mapped = provider.mapped(_object(decode(delivery.body)), delivery, account_id)
+        message = _object(decode(delivery.body))
+        mapped = provider.mapped(message, delivery, account_id)
     except ValueError as fault:
         digest = hashlib.sha256(delivery.body).hexdigest()
         return Unread(f"sha256:{digest}", clean_text(f"{provider.id}: {fault}")[:_REASON])
     if mapped.says_nothing:
         return Unread(mapped.message_id, f"{provider.id}: a kind of message that becomes no event")
-    return mapped
+    visitor_id = carried(message, visitor_name) if visitor_name else None
+    return replace(mapped, identity={**mapped.identity, "visitor_id": visitor_id}) if visitor_id else mapped
 
 
 def _object(message: object) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ is missing and doubles nothing.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -47,6 +47,7 @@ class Webhooks:
     Args:
         providers: by id.
         decode: reads JSON, strictly.
+        visitor_names: what the visitor's id stands under, by provider, besides the name each has of its own.
     """
 
     providers: Mapping[str, RevenueProvider]
@@ -57,6 +58,7 @@ class Webhooks:
     queue: IngestQueue
     clock: Clock
     decode: Decode
+    visitor_names: Mapping[str, str] = field(default_factory=dict)
 
     async def take(
         self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
@@ -108,7 +110,8 @@ class Webhooks:
         self, workspace: Workspace, provider: RevenueProvider, connection: Connection, delivery: Delivery
     ) -> Offer:
         account_id = next((account.id for account in connection.accounts), "")
-        told = read_message(provider, delivery, account_id, self.decode)
+        name = self.visitor_names.get(provider.id)
+        told = read_message(provider, delivery, account_id, self.decode, name)
         if isinstance(told, Mapped) and (told.states or told.deeds):
             states = [replace(state, identity=identity_of(provider.id, told)) for state in told.states]
             await self.subscriptions.add_subscription_facts(workspace.id, states, told.deeds)

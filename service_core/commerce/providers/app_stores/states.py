@@ -61,7 +61,6 @@ def _running(
         product_id=message.product_id,
         trial_ends_at=message.expires_at if message.trial else None,
         current_period_end=message.expires_at,
-        identity=tuple(sorted(message.identity.items())),
         test=message.test,
     )
 
