@@ -29,7 +29,7 @@ create_report update_report delete_report create_dashboard update_dashboard dele
 reorder_dashboard create_analysis update_analysis delete_analysis create_share_link revoke_share_link
 undo
 """
-NOT_YET = {"get_commerce_metrics", "get_subscriptions"}
+NOT_YET = {"get_commerce_metrics"}
 """Tools of the contract whose routes are not there."""
 
 CORE = load([("builtin", builtin)]).operations
