@@ -14,6 +14,8 @@ import nox
 
 nox.options.default_venv_backend = "none"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+if Path("/etc/ssl/certs/ca-certificates.crt").exists():
+    os.environ.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does: a network may have a certificate of its own
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start many processes: the first one compiles
 nox.options.sessions = ["lint", "everything"]
 
