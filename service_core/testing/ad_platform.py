@@ -31,6 +31,11 @@ FIRST, SECOND, THIRD = date(2026, 7, 1), date(2026, 7, 2), date(2026, 7, 3)
 RETRY_SECONDS: Final = 77
 
 
+def days_of(first: str, last: str) -> tuple[date, date]:
+    """Both ends of a question, as most platforms write them."""
+    return date.fromisoformat(first), date.fromisoformat(last)
+
+
 class Trouble(StrEnum):
     """What a server does instead of telling the scene."""
 

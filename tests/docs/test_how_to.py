@@ -37,6 +37,7 @@ def install(folder, module):
         "contributors/add-an-attribution-model.md",
         "contributors/add-a-writable-resource.md",
         "integrators/add-a-revenue-provider.md",
+        "integrators/add-an-ad-platform.md",
     ],
 )
 def test_the_files_of_a_page_do_what_it_says(page, tmp_path):
