@@ -32,7 +32,7 @@ def sync(
     ] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Read the connected ad platforms now, whether or not it is time.
+    """Read the connected ad platforms now.
 
     The running service reads them by itself, each hour. Exit code 1 when something could not be read.
     """

@@ -120,7 +120,10 @@ def remove(
 
 @app.command()
 def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
-    """Seal all credentials with the first key of the deployment, so that older keys can go."""
+    """Seal all credentials anew, with the first key.
+
+    Afterwards no other key is needed.
+    """
     count = asyncio.run(_resealed(config))
     output().print(f"Sealed anew: {count}", soft_wrap=True, markup=False)
 
