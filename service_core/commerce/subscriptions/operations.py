@@ -24,7 +24,8 @@ from service_core.kernel.paging import Cursor, binding, seal, unseal
 from service_core.kernel.params import Clamp
 from service_core.kernel.ranges import Range
 
-_PERSONAL: Final = ("visitor_id", "user_id")
+_PERSONAL: Final = ("user_id", "visitor_id")
+"""As with an event: a device may be somebody else's later, and the user stays."""
 """Ids a person is found by, the first that is known."""
 
 _NOBODY: Final = Origin(None, None)

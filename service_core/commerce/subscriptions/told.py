@@ -35,5 +35,6 @@ def _after(before: SubscriptionState, state: SubscriptionState) -> SubscriptionS
         product_id=named.product_id,
         trial_ends_at=state.trial_ends_at or before.trial_ends_at,
         current_period_end=state.current_period_end or before.current_period_end,
+        canceled_at=state.canceled_at or (before.canceled_at if state.ended_at is not None else None),
         identity=state.identity or before.identity,
     )

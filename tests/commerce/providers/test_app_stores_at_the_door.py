@@ -76,6 +76,15 @@ async def test_the_customer_is_the_visitor_that_was_carried_along(door, shop):
     assert (event["revenue"], event["order_id"]) == (9.99, "1002")
 
 
+async def test_users_of_one_device_keep_their_subscriptions(door, shop):
+    bob = {"app_user_id": "bob", "original_app_user_id": "bob", "original_transaction_id": "2000"}
+    await sends(door, shop, "RENEWAL", 2, **PAID)
+    await sends(door, shop, "RENEWAL", 3, **bob, **PAID)
+    await door.drain()
+    answer = await shop.get("/subscriptions", start_date="2026-07-01", end_date="2026-07-08")
+    assert {one["id"]: one["user_id"] for one in answer["subscriptions"]} == {"1000": "ann", "2000": "bob"}
+
+
 async def test_another_password_is_refused_and_a_test_message_kept_as_it_came(door, shop):
     assert (await sends(door, shop, "RENEWAL", 2, password="Bearer other")).status == 401
     assert (await sends(door, shop, "TEST", 2)).status == 200

@@ -40,3 +40,10 @@ def test_another_product_does_not_keep_the_name_of_the_plan_before():
     before = state(0, plan="Pro", product_id="pro_monthly")
     _, after = told([before, state(1, product_id="pro_yearly")])
     assert (after.plan, after.product_id) == (None, "pro_yearly")
+
+
+def test_what_ends_was_ended_when_somebody_said_so_and_what_goes_on_was_not():
+    canceled = state(3, canceled_at=START + timedelta(days=3), ended_at=START + timedelta(days=30))
+    over = state(30, SubscriptionStatus.EXPIRED, ended_at=START + timedelta(days=30))
+    assert [each.canceled_at for each in told([canceled, over])] == [START + timedelta(days=3)] * 2
+    assert [each.canceled_at for each in told([canceled, state(5)])][1] is None
