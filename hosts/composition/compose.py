@@ -171,12 +171,12 @@ def _offers(
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = Platforms.of(PLATFORMS)
-    credits = AdCredits(ports.events, ports.workspace)
+    credited = AdCredits(ports.events, ports.workspace)
     questions = Questions(
         registry.catalog,
         with_absent(
             [
-                EventSource(credits, credits, ports.queue, models),
+                EventSource(credited, credited, ports.queue, models),
                 SpendSource(ports.workspace, ports.workspace),
                 SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
             ],

@@ -26,7 +26,11 @@ from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.ranges import Range, whole_days
 from service_core.kernel.wall_clock import local_date
 
-_COUNTED: Final = {Relation.EVENTS: "visitors", Relation.MONEY: "orders"}
+_COUNTED: Final = {
+    Relation.EVENTS: "visitors",
+    Relation.MONEY: "orders",
+    Relation.SUBSCRIPTIONS: "active_subscriptions",
+}
 """Metrics a value is counted by: the first whose rows have the dimension."""
 
 _DAYS: Final = 90
@@ -59,7 +63,9 @@ class DimensionValue(Answer):
 
     value: str
     label: str
-    count: int = Field(description="Visitors, orders for dimensions of money, or rows of spend for ads.")
+    count: int = Field(
+        description="Visitors; orders for dimensions of money, active subscriptions for plans and products, rows of spend for ads."
+    )
 
 
 class DimensionValues(Answer):
@@ -149,9 +155,10 @@ async def advertised(
     """What there was spend of: labels of the dimensions and how many rows, most first."""
     columns = tuple({str(Relation.SPEND): each.columns[Relation.SPEND]} for each in dimensions)
     plan = Aggregate(scan_of(who, asked.span), (count(Relation.SPEND),), columns)
-    grid = await questions.source(Relation.SPEND).aggregate(plan)
+    source = questions.source(Relation.SPEND)
+    found = (await source.aggregate(plan)).rows if source else []
     told: Counter[tuple[str, ...]] = Counter()
-    for *values, rows in grid.rows:
+    for *values, rows in found:
         told[tuple(each.label_of(value) for each, value in zip(dimensions, values, strict=True))] += rows
     return sorted(told.items(), key=lambda each: (-each[1], each[0]))
 

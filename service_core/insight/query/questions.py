@@ -53,9 +53,9 @@ class Questions:
             credited = dict.fromkeys(self._credited(question.metrics), Reason.INSUFFICIENT_DATA)
             return await Run(self.catalog, self._by_relation, who, question, credited | reasons).table()
 
-    def source(self, relation: Relation) -> Source:
-        """What answers for a relation, for whoever asks for more than metrics."""
-        return self._by_relation[relation]
+    def source(self, relation: Relation) -> Source | None:
+        """What answers for a relation, for whoever asks for more than metrics; None when nothing does."""
+        return self._by_relation.get(relation)
 
     def _credited(self, ids: Sequence[str]) -> Iterator[str]:
         for id_ in ids:

@@ -9,6 +9,7 @@ import pytest
 from hosts.composition.compose import installed
 from plugins.attribution_models.catalog import MODELS
 from plugins.events_memory.adapter import MemoryEvents
+from service_core.commerce.ads.credited import AdCredits
 from service_core.gateway.render import plain
 from service_core.insight.analytics_query import QueryRequest, post_query
 from service_core.insight.attribution.model import Models
@@ -19,6 +20,7 @@ from service_core.insight.metrics import METRICS
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource
 from service_core.kernel.params import body_of
+from service_core.testing.ad_spend import MemorySpend
 from service_core.testing.story import Story, campaign
 
 
@@ -65,7 +67,8 @@ async def shop(who, queue, story, store):
     """The operations over the story; what is appended to ``store`` later is seen, too."""
     await store.append(story.events)
     models = Models.of(MODELS)
-    questions = Questions(Catalog.of(METRICS, DIMENSIONS), (EventSource(store, store, queue, models),))
+    credited = AdCredits(store, MemorySpend())
+    questions = Questions(Catalog.of(METRICS, DIMENSIONS), (EventSource(credited, credited, queue, models),))
 
     async def query(plan: Mapping[str, object], *, caller=who):
         body = body_of(QueryRequest, orjson.dumps(WEEK | dict(plan)), WEEK | dict(plan))
