@@ -1,0 +1,65 @@
+"""Which ad platforms a deployment reads, and at which address."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from hosts.composition.ads import ad_reading_of
+from hosts.composition.ports import Ports
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
+from service_core.kernel.clock import system_clock
+from service_core.kernel.errors import StartupError
+from service_core.kernel.settings import AdsSettings, Settings
+
+
+class Fixed:
+    """A platform at one address."""
+
+    def __init__(self, id_="fixed"):
+        self.id = id_
+
+    async def accounts(self, secrets):
+        return []
+
+    async def spend(self, account, level, first, last, secrets):
+        return []
+
+
+class Moving(Fixed):
+    """A platform that may be read at another."""
+
+    def __init__(self, address="https://ads.example/v1"):
+        super().__init__("moving")
+        self.address = address
+
+    def at(self, address):
+        return Moving(address)
+
+
+def bringing(*platforms):
+    return SimpleNamespace(ad_platforms=hook(lambda: platforms))
+
+
+def reading(folder, registry, **apis):
+    ports = Ports(Settings(), folder, load(), system_clock)
+    return ad_reading_of(ports, registry, AdsSettings(apis=apis))
+
+
+def test_two_platforms_of_one_id_stop_the_start():
+    plugins = [("one", bringing(Fixed())), ("two", bringing(Fixed()))]
+    with pytest.raises(StartupError, match="the ad platform 'fixed' twice"):
+        load(plugins, discover=False)
+    with pytest.raises(StartupError, match="no AdPlatform"):
+        load([("none", bringing("meta"))], discover=False)
+
+
+def test_the_settings_name_another_address(tmp_path):
+    registry = load([("ads", bringing(Fixed(), Moving()))], discover=False)
+    assert reading(tmp_path, registry).platforms["moving"].address == "https://ads.example/v1"
+    moved = reading(tmp_path, registry, moving="https://ads.example/v2/").platforms
+    assert (moved["moving"].address, moved["fixed"].id) == ("https://ads.example/v2", "fixed")
+    with pytest.raises(StartupError, match="which no plugin brings"):
+        reading(tmp_path, registry, meta="https://ads.example/v2")
+    with pytest.raises(StartupError, match="whose plugin knows no other address"):
+        reading(tmp_path, registry, fixed="https://ads.example/v2")
