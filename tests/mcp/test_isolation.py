@@ -76,9 +76,9 @@ async def test_lists_and_searches_show_nothing_of_another_workspace(office, prog
     known = week | {"q": "visitor", "dimension": "channel", "steps": "a,b", "metrics": ["visitors"]}
     known |= {"date_range": {"preset": "last_30_days"}, "type": "events"}
     for tool in await program.tools():
-        taken, needed = tool["inputSchema"]["properties"], set(tool["inputSchema"].get("required", ()))
+        taken, needed = set(tool["inputSchema"]["properties"]), set(tool["inputSchema"].get("required", ()))
         if tool["annotations"].get("readOnlyHint") and not needed & set(MAKERS):
-            names = needed | ({"date_range", *week} & set(taken))
+            names = needed | ({"date_range"} & taken or {*week} & taken)
             answer = await told(office, program, tool["name"], **{name: known[name] for name in names})
             assert '"isError": false' in answer, (tool, answer)
             assert [one for one in theirs if one in answer] == [], tool["name"]
