@@ -3,8 +3,11 @@
 import json
 from base64 import b64encode
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from plugins.revenue_shopify.adapter import Shopify
 from plugins.revenue_shopify.mapping import TOPICS
@@ -164,3 +167,36 @@ def test_another_delivery_id_makes_no_other_message():
         for id_ in ("a", "b")
     }
     assert ids == {"orders_paid_5001"}
+
+
+CENTS = st.integers(0, 10**7).map(lambda cents: Decimal(cents).scaleb(-2))
+
+
+@given(CENTS, CENTS, CENTS, CENTS, st.booleans())
+@settings(max_examples=30)
+def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_revenue(
+    items, item_tax, shipping, shipping_tax, included
+):
+    """Net amounts; a shop whose prices include taxes writes them with these."""
+    total = items + item_tax + shipping + shipping_tax
+    line = {
+        "price": str(shipping + shipping_tax * included),
+        "tax_lines": [{"price": str(shipping_tax)}],
+    }
+    subtotal = str(items + item_tax * included)
+    order = {
+        **ORDER, "taxes_included": included, "subtotal_price": subtotal, "total_line_items_price": subtotal,
+        "total_tax": str(item_tax + shipping_tax), "shipping_lines": [line],
+    }  # fmt: skip
+    told = read("orders/paid", order).properties
+    assert sum(Decimal(told[name]) for name in ("revenue", "tax", "shipping")) == total
+    assert Decimal(told["revenue"]) == items
+    back = {
+        **REFUND,
+        "transactions": [{"kind": "refund", "status": "success", "amount": str(total), "currency": "EUR"}],
+        "refund_line_items": [{"subtotal": subtotal, "total_tax": str(item_tax)}],
+        "order_adjustments": [
+            {"kind": "shipping_refund", "amount": str(-shipping), "tax_amount": str(-shipping_tax)}
+        ],
+    }
+    assert Decimal(read("refunds/create", back).properties["revenue"]) == -items
