@@ -211,3 +211,13 @@ async def test_subscriptions_that_cannot_be_read_are_unknown(shop, monkeypatch):
     monkeypatch.setattr(shop.service.ports.workspace, "subscription_movements", broken)
     asked = {"metrics": ["mrr"], "date_range": JUNE}
     assert await shop.refused("POST", "/metrics", asked) == (503, "data_unverified")
+
+
+async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(shop):
+    await told(shop, MONTHLY, replace(MONTHLY, subscription_id="sub_2", plan="basic", product_id="app"))
+    june = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
+    for dimension, values in (("plan", ["basic", "pro"]), ("product", ["(not set)", "app"])):
+        found = (await shop.get("/dimension-values", dimension=dimension, **june))["values"]
+        assert [(one["value"], one["count"]) for one in found] == [(value, 1) for value in values]
+    await connect(shop, ConnectionStatus.DISCONNECTED)
+    assert (await shop.get("/dimension-values", dimension="plan", **june))["values"] == []

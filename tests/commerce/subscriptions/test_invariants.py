@@ -1,0 +1,151 @@
+"""What holds for whatever providers may have sent, through every door, on both stores (semantics 23)."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.kernel.instants import wire
+from service_core.testing.subscription_histories import histories
+from tests.commerce.subscriptions.selling import connect, told
+from tests.insight.living import generated
+from tests.insight.served import STORES, serving
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+DAYS = 80
+MOVES = ("mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation")
+COUNTS = (
+    "new_subscriptions", "churned_subscriptions", "trials_started", "trials_converted", "failed_payments",
+    "subscription_revenue",
+)  # fmt: skip
+STATES = ("mrr", "arr", "active_subscriptions")
+ZONES = ("UTC", "America/New_York", "Asia/Kathmandu")
+CENT = Decimal("0.01")
+
+
+@pytest.fixture(params=list(STORES))
+async def served(request, tmp_path):
+    async with serving(request.param, tmp_path) as served:
+        yield served
+
+
+async def subscribing(served, history, zone):
+    """A shop whose providers told a history."""
+    shop = await served.workspace(timezone=zone)
+    await connect(shop)
+    await told(shop, *history.states, deeds=history.deeds)
+    return shop
+
+
+def exact(number):
+    return Decimal(str(number))
+
+
+def spans():
+    """Two instants in and around a history."""
+    days = st.integers(-5, DAYS + 30)
+    return st.tuples(days, days).map(
+        lambda ends: tuple(START + timedelta(days=d, hours=7) for d in sorted(ends))
+    )
+
+
+def asked(first, last):
+    return {"from": wire(first), "to": wire(last)}
+
+
+async def values(shop, metrics, first, last):
+    answer = await shop.post("/metrics", {"metrics": list(metrics), "date_range": asked(first, last)})
+    return {one["id"]: one["value"] for one in answer["metrics"]}
+
+
+@generated
+@given(
+    history=histories(START, DAYS),
+    span=spans(),
+    zone=st.sampled_from(ZONES),
+    unit=st.sampled_from(["day", "week", "month"]),
+)
+async def test_recurring_revenue_moves_from_start_to_end_through_every_door(
+    served, history, span, zone, unit
+):
+    shop, (first, last) = await subscribing(served, history, zone), span
+    before = await values(shop, ["mrr"], first - timedelta(days=400), first - timedelta(milliseconds=1))
+    whole = await values(shop, (*STATES, *MOVES, *COUNTS), first, last)
+    slack = 0 if history.exact else 4 * CENT
+    moved = sum(exact(whole[name]) for name in MOVES)
+    assert abs(exact(before["mrr"]) + moved - exact(whole["mrr"])) <= slack
+
+    plan = {
+        "metrics": [*STATES[:1], *MOVES],
+        "date_range": asked(first, last),
+        "interval": unit,
+        "limit": 1000,
+    }
+    answer = await shop.post("/query", plan)
+    assert answer["totals"] == {name: whole[name] for name in plan["metrics"]}
+    ends = [before["mrr"], *(row["mrr"] for row in answer["rows"])]
+    for (start, end), row in zip(pairwise(ends), answer["rows"], strict=True):
+        assert abs(exact(start) + sum(exact(row[name]) for name in MOVES) - exact(end)) <= slack
+    assert ends[-1] == whole["mrr"]
+
+    dates = {"start_date": wire(first), "end_date": wire(last)}
+    summary = (await shop.get("/subscriptions", **dates))["summary"]
+    moves = {name: exact(value) for name, value in summary["movements"].items()}
+    assert float(moves["start_mrr"]) == before["mrr"]
+    assert summary["mrr"] == float(moves["end_mrr"]) == whole["mrr"]
+    assert moves.pop("start_mrr") + sum(v for k, v in moves.items() if k != "end_mrr") == moves["end_mrr"]
+    assert all(abs(moves[name.removeprefix("mrr_")] - exact(whole[name])) <= 2 * CENT for name in MOVES)
+    assert summary["active"] + summary["past_due"] == whole["active_subscriptions"]
+    assert (summary["new"], summary["canceled"]) == (
+        whole["new_subscriptions"],
+        whole["churned_subscriptions"],
+    )
+
+
+@generated
+@given(history=histories(START, DAYS), span=spans(), zone=st.sampled_from(ZONES))
+async def test_parts_add_up_and_a_value_is_the_same_alone_and_with_others(served, history, span, zone):
+    shop, (first, last) = await subscribing(served, history, zone), span
+    every = (*STATES, *MOVES, *COUNTS, "churn_rate", "trial_conversion_rate")
+    whole = await values(shop, every, first, last)
+    for name in every:
+        assert (await values(shop, [name], first, last))[name] == whole[name], name
+    plan = {"date_range": asked(first, last), "limit": 1000}
+    by_day = await shop.post("/query", {**plan, "metrics": list(COUNTS), "interval": "day"})
+    by_plan = await shop.post(
+        "/query", {**plan, "metrics": [*COUNTS, *STATES[2:]], "dimensions": ["plan", "provider"]}
+    )
+    for rows, names in ((by_day["rows"], COUNTS), (by_plan["rows"], (*COUNTS, *STATES[2:]))):
+        for name in names:
+            assert sum(exact(row[name]) for row in rows) == exact(whole[name]), name
+    worths = [*STATES[:2], *MOVES] if history.exact else []
+    if worths:
+        split = (await shop.post("/query", {**plan, "metrics": worths, "dimensions": ["product", "plan"]}))[
+            "rows"
+        ]
+        for name in worths:
+            assert sum(exact(row[name]) for row in split) == exact(whole[name]), name
+
+
+@generated
+@given(history=histories(START, DAYS), span=spans(), seed=st.integers(0, 99))
+async def test_another_order_repeats_and_another_zone_change_no_answer(served, history, span, seed):
+    one, other = await subscribing(served, history, "UTC"), await served.workspace(timezone="Asia/Kathmandu")
+    await connect(other)
+    states, deeds = [list(facts) * 2 for facts in (history.states, history.deeds)]
+    Random(seed).shuffle(states)
+    Random(seed).shuffle(deeds)
+    while states or deeds:
+        await told(other, *states[:2], deeds=deeds[:3])
+        states, deeds = states[2:], deeds[3:]
+    dates = {"start_date": wire(span[0]), "end_date": wire(span[1]), "limit": 200}
+    answers = [await shop.get("/subscriptions", **dates) for shop in (one, other)]
+    for answer in answers:
+        answer.pop("range")
+    assert answers[0] == answers[1]
+    every = (*STATES, *MOVES, *COUNTS, "churn_rate")
+    assert await values(one, every, *span) == await values(other, every, *span)
