@@ -95,7 +95,7 @@ def read(arrival: Arrival, body: Mapping[str, Any], workspace: Workspace) -> Fie
         session_origin="client" if sent else "generated",
         properties=properties,
         context=context,
-        external_ids=_external_ids({**_object(body, "external_ids"), **_told_id(name, properties)}),
+        external_ids=_external_ids(_object(body, "external_ids") | _told_id(name, properties)),
         ip=body.get("ip"),
     )
 
@@ -106,7 +106,7 @@ def _object(body: Mapping[str, Any], field: str) -> dict[str, Any]:
     return clean(value) if isinstance(value, dict) else {}
 
 
-def _told_id(name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+def _told_id(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """The id of another system that an event of this name tells, by its namespace."""
     if name not in _TELLING:
         return {}

@@ -10,7 +10,7 @@ from service_core.access.rules import OwnChannel, Rules
 from service_core.intake.attribution import next_state
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
-from service_core.intake.model import CAMPAIGN_COLUMNS, Channel
+from service_core.intake.model import CAMPAIGN_COLUMNS, PROVIDER, Channel
 from service_core.testing.intake import (
     FIREFOX,
     NOON,
@@ -341,3 +341,33 @@ def test_every_weak_id_beside_a_strong_one_is_kept_for_the_stores():
     assert (event.visitor_id, event.sent_visitor_id, event.weak_ids) == ("A1", "V", ("A1", "V", "D"))
     assert row("login", user_id="U", distinct_id="U").weak_ids == ("A1",)
     assert row("view", visitor_id="V").weak_ids == ()
+
+
+WEBHOOK = {"channel": Channel.WEBHOOK, "user_agent": None, "headers": {PROVIDER: "stripe"}}
+
+
+def test_an_event_of_a_provider_has_its_source_and_neither_device_nor_place_nor_verdict():
+    sent = {"bot": True, "language": "de", "screen_width": 100, "test": True}
+    context = {"userAgent": "Googlebot", "app": {"name": "Shop"}}
+    event = row(
+        "purchase", sent, arrival=WEBHOOK | {"address": "203.0.113.9"}, context=context, ip="203.0.113.9"
+    )
+    assert (event.source, event.is_bot, event.bot_reasons, event.is_test) == ("stripe", False, (), True)
+    assert (event.device_type, event.browser, event.language, event.app_name) == (None,) * 4
+    assert (event.country, event.screen_width, event.touchable) == (None, None, False)
+
+
+def test_only_a_webhook_is_of_a_provider():
+    sent = {"headers": {PROVIDER: "stripe"}, "user_agent": None}
+    assert [row(arrival=sent | {"channel": door}).source for door in (Channel.TRACK, Channel.BATCH)] == [
+        "api",
+        "web",
+    ]
+
+
+@pytest.mark.parametrize("name", ["session_id", "sessionId", "checkout_session_id"])
+def test_a_checkout_session_of_the_site_is_an_external_id(name):
+    told = row("$stripe_checkout_session", {name: "cs_1"}, external_ids={"klaviyo": "k"})
+    assert told.external_ids == {"klaviyo": "k", "stripe_checkout_session": "cs_1"}
+    assert row("purchase", {name: "cs_1"}).external_ids is None
+    assert row("$stripe_checkout_session", {name: "null"}).external_ids is None

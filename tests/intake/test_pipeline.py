@@ -8,6 +8,7 @@ import pytest
 
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
+from service_core.intake.model import PROVIDER, UNREAD, Channel
 from service_core.intake.pipeline import BUSY_FROM, Pipeline
 from service_core.intake.ports import SessionState
 from service_core.testing.intake import (
@@ -223,3 +224,17 @@ async def test_more_events_a_minute_than_a_person_could_send_are_noted():
     noted = [event.bot_reasons for event in store.events.values()]
     assert noted == [()] * BUSY_FROM + [("rate",)] * 2
     assert not any(event.is_bot for event in store.events.values())
+
+
+async def test_a_message_that_is_no_event_is_set_aside_as_it_came_whatever_it_looks_like():
+    body = b'{"event":"purchase","user_id":"u_1"}'
+    unread = {"headers": {PROVIDER: "stripe", UNREAD: "stripe: id is missing"}}
+    queue, store = (
+        Waiting(queued(body, channel=Channel.WEBHOOK, **unread), queued(body, seq=2, **unread)),
+        Stored(),
+    )
+    assert await pipeline(queue, store).drain_once() == 2
+    assert [(aside.queued.seq, aside.reason) for aside in queue.quarantined] == [
+        (1, "ValueError: stripe: id is missing")
+    ]
+    assert [event.source for event in store.events.values()] == ["api"]
