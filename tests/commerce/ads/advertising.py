@@ -1,7 +1,7 @@
 """A shop that advertises: connections, and spend as the platforms told it."""
 
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from service_core.commerce.ads.model import Entity, Level, SpendRow
 from service_core.insight.connections.model import (
@@ -10,6 +10,8 @@ from service_core.insight.connections.model import (
     ConnectionStatus,
     ProviderKind,
 )
+from service_core.testing.generated import DAYS
+from tests.insight.living import living
 from tests.insight.served import NOW
 
 DAY = date(2026, 7, 1)
@@ -51,3 +53,42 @@ async def connect(shop, platform, *, accounts=("act_1",), read: datetime | None 
 
 async def spent(shop, *rows):
     await shop.service.ports.workspace.add_spend(shop.workspace.id, rows)
+
+
+BOUGHT = (
+    ("meta", "spring"),
+    ("meta", "Éclair"),
+    ("google", "AUTUMN"),
+    ("google", "spring"),
+    ("tiktok", "tt"),
+)
+"""Campaigns of generated worlds; visits of these carry some of their names."""
+
+
+def campaigns_of(world, chance, *, flawed=False):
+    """What platforms told of the days of a world and of those around it; ``flawed`` with money and figures missing."""
+    platforms = chance.sample(["meta", "google", "tiktok"], chance.randint(1, 3))
+    for platform, name in BOUGHT:
+        for day in range(-2, DAYS + 3) if platform in platforms else ():
+            if chance.random() < 0.6:
+                figures = {
+                    "spend": chance.randint(0, 10**5), "impressions": chance.randint(0, 9999),
+                    "clicks": chance.randint(0, 99), "conversions": chance.choice([0, 1, 2.5, 0.1]),
+                    "conversion_value": chance.choice([0, 12_34, 100_00]),
+                }  # fmt: skip
+                if flawed and chance.random() < 0.02:
+                    figures[chance.choice(list(figures))] = None
+                currency = "EUR" if flawed and chance.random() < 0.02 else "USD"
+                at = (world.start + timedelta(days=day)).date()
+                yield row(platform, campaign(f"{platform}-{name}", name), at, currency=currency, **figures)
+
+
+async def advertising(served, world, chance, **flaws):
+    """Somebody who lives in a world, and what their platforms told."""
+    asking = await living(served, world)
+    told = list(campaigns_of(world, chance, **flaws))
+    await spent(asking.client, *told)
+    platforms = sorted({each.platform for each in told} or {"meta"})
+    for platform in platforms:
+        await connect(asking.client, platform, read=served.now)
+    return asking, told, platforms

@@ -1,0 +1,156 @@
+"""What holds of ad spend in every world, through every door, on both stores (semantics 23)."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.insight.measures import Relation
+from service_core.insight.metrics import METRICS
+from service_core.insight.query.formula import atoms, leaf_of
+from service_core.kernel.wall_clock import local_date
+from service_core.testing.generated import worlds
+from tests.commerce.ads.advertising import advertising, connect
+from tests.insight.living import generated
+from tests.insight.served import STORES, serving
+
+SUMS = ("ad_spend", "impressions", "clicks")
+CLAIMS = ("platform_conversions", "platform_conversion_value", "platform_roas", "platform_cpa")
+BOUGHT = tuple(m.id for m in METRICS if Relation.SPEND in {leaf_of(atom).of for atom in atoms(m.measure)})
+"""Every metric that needs spend."""
+
+
+@pytest.fixture(params=list(STORES))
+async def served(request, tmp_path):
+    async with serving(request.param, tmp_path) as served:
+        yield served
+
+
+def in_range(asking, world, told):
+    """The rows of days of which some part lies in the range, which ends with the first instant after the world."""
+    zone = asking.client.workspace.zone
+    first, last = (local_date(end, zone) for end in (world.span.start, world.span.end))
+    return [row for row in told if first <= row.day <= last]
+
+
+@generated
+@given(drawn=worlds(10), interval=st.sampled_from(["hour", "day", "week", "month"]))
+async def test_spend_of_buckets_and_of_rows_adds_up_to_what_the_platforms_told(served, drawn, interval):
+    world, chance = drawn
+    asking, told, _ = await advertising(served, world, chance)
+    counted = in_range(asking, world, told)
+    totals = {"ad_spend": sum(row.spend for row in counted) / 100}
+    totals |= {name: sum(getattr(row, name) for row in counted) for name in SUMS[1:]}
+    for plan in ({"interval": interval}, {"dimensions": ["platform", "campaign_name"]}):
+        answer = await asking.query(metrics=list(SUMS), limit=1000, **plan)
+        assert answer["totals"] == pytest.approx(totals)
+        added = Counter()
+        for row in answer["rows"]:
+            added.update({name: row[name] for name in SUMS})
+        assert {name: added[name] for name in SUMS} == pytest.approx(totals)
+
+
+@generated
+@given(drawn=worlds(12))
+async def test_what_needs_spend_has_one_value_alone_in_bulk_on_a_card_and_through_mcp(served, drawn):
+    world, chance = drawn
+    asking, _, platforms = await advertising(served, world, chance, flawed=True)
+    asked = {}
+    if chance.random() < 0.5:
+        asked = {"filters": [{"dimension": "platform", "value": chance.choice(platforms)}]}
+    of_ads = [m.id for m in METRICS if "platform" in m.dimensions and m.id in BOUGHT]
+    known = of_ads if asked else list(BOUGHT)
+    bulk = await asking.values(*chance.sample(known, 6), **asked)
+    one = chance.choice(list(bulk))
+    assert await asking.values(one, **asked) == {one: bulk[one]}
+    assert (await asking.query(metrics=[one], **asked))["totals"] == {one: bulk[one]}
+    called = await asking.tool("get_metrics", metrics=[one], date_range=asking.range, **asked)
+    assert called["metrics"][0]["value"] == bulk[one]
+    if not asked:
+        assert await card(asking, one) == bulk[one]
+    tables = [(await asking.query(metrics=[one], interval="week", **asked))["totals"][one]]
+    if one in of_ads and one not in CLAIMS:
+        tables.append((await asking.query(metrics=[one], dimensions=["platform"], **asked))["totals"][one])
+    assert set(tables) == {bulk[one]}
+
+
+async def card(asking, metric):
+    """Its value on a dashboard."""
+    report = {"name": metric, "source": "catalog", "metric_id": metric, "chart": "number"}
+    saved = await asking.post("/reports", {"report": report})
+    layout = {"v": 1, "cards": [{"report_id": saved["data"]["id"]}]}
+    board = {"name": "All", "layout": layout, "date_range": asking.range}
+    saved = await asking.post("/dashboards", {"dashboard": board})
+    ran = await asking.post(f"/dashboards/{saved['data']['id']}/run", {})
+    return ran["cards"][0]["result"]["data"]["metric"]["value"]
+
+
+@generated
+@given(drawn=worlds(0))
+async def test_claims_of_two_platforms_are_added_nowhere(served, drawn):
+    world, chance = drawn
+    asking, told, platforms = await advertising(served, world, chance)
+    counted = in_range(asking, world, told)
+    claimed = Counter()
+    for row in counted:
+        claimed[row.platform] += row.conversion_value / 100
+    several = len(platforms) > 1
+    values = await asking.values(*CLAIMS)
+    assert (await card(asking, "platform_conversion_value")) == values["platform_conversion_value"]
+    if several:
+        assert set(values.values()) == {None}
+    else:
+        assert values["platform_conversion_value"] == pytest.approx(claimed[platforms[0]])
+    rows = (await asking.query(metrics=["platform_conversion_value"], dimensions=["platform"]))["rows"]
+    assert {row["platform"]: row["platform_conversion_value"] for row in rows} == pytest.approx(
+        {platform: claimed[platform] for platform in {row.platform for row in counted}}
+    )
+    for platform in platforms:
+        of_one = {"dimension": "platform", "value": platform}
+        asked = (await asking.values("platform_conversion_value", filters=[of_one]))[
+            "platform_conversion_value"
+        ]
+        listed = await asking.over("/ads", platform=platform, limit=200)
+        assert listed["totals"]["conversion_value"] == asked == pytest.approx(claimed[platform])
+    every = await asking.over("/ads")
+    assert (every["totals"]["conversions"] is None) is (len({row.platform for row in counted}) > 1)
+
+
+@generated
+@given(drawn=worlds(20), how=st.sampled_from(["gone", "broken", "unread"]))
+async def test_switched_off_nothing_that_needs_spend_is_a_number(served, drawn, how):
+    world, chance = drawn
+    asking, _, platforms = await advertising(served, world, chance)
+    store, workspace_id = served.service.ports.workspace, asking.client.workspace.id
+    for platform in platforms:
+        if how == "gone":
+            await store.remove_connection(workspace_id, platform)
+        elif how == "broken":
+            await connect(asking.client, platform, read=served.now, status=ConnectionStatus.ERROR)
+        else:
+            await connect(asking.client, platform, read=None)
+    answer = await asking.post("/metrics", {"metrics": list(BOUGHT), "date_range": asking.range})
+    assert {each["value"] for each in answer["metrics"]} == {None}
+    assert all(each["unavailable_reason"] for each in answer["metrics"])
+    assert answer["complete"] is (how == "gone")
+    listed = await asking.over("/ads")
+    assert set(listed["totals"].values()) == {None}
+    assert {each["reason"] for each in listed["totals_unavailable"]} == {
+        "no_ad_platform" if how == "gone" else "source_error"
+    }
+
+
+@generated
+@given(drawn=worlds(40), model=st.sampled_from(["first_touch", "linear", "position_based", "markov"]))
+async def test_no_credit_is_lost_by_asking_which_ad_it_came_from(served, drawn, model):
+    world, chance = drawn
+    asking, _, _ = await advertising(served, world, chance)
+    names = ["attributed_conversions", "attributed_orders"]
+    asked = {"metrics": names, "attribution": {"model": model}}
+    for dimensions in (["campaign_id"], ["platform", "ad_group_id"]):
+        answer = await asking.query(**asked, dimensions=dimensions)
+        for name in names:
+            if answer["totals"][name] is not None:
+                assert sum(row[name] for row in answer["rows"]) == pytest.approx(answer["totals"][name])
