@@ -91,7 +91,7 @@ def _show(name: str, outcomes: "Sequence[Outcome] | None") -> None:
         complaints().print(f"{name}: another process reads it now.", style="yellow", markup=False)
         return
     for one in outcomes:
-        read = f"{number(one.accounts)} accounts, {number(one.rows)} rows"
+        read = f"accounts {number(one.accounts)}, rows {number(one.rows)}"
         style = "red" if one.problem else None
         output().print(
             f"{name}: {one.provider}  {one.problem or read}", style=style, soft_wrap=True, markup=False

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from plugins.ads_meta.mapping import account_of, fields_of, level_of, row_of
+from plugins.ads_meta.mapping import (
+    STATUS_FIELDS,
+    account_of,
+    edge_of,
+    fields_of,
+    level_of,
+    row_of,
+    with_status,
+)
 from service_core.plugin import (
     AdAccount,
     Clock,
@@ -80,7 +88,12 @@ class MetaAds:
         with ad_figures.of_known_shape("Meta"):
             async with self._client(secrets) as client:
                 pages = _pages(client, f"{account.id}/insights", question)
-                return [row_of(told, account, level, now, version) async for told in pages]
+                rows = [row_of(told, account, level, now, version) async for told in pages]
+                if not rows:
+                    return []
+                entities = _pages(client, f"{account.id}/{edge_of(level)}", {"fields": STATUS_FIELDS})
+                listed = {told["id"]: told async for told in entities}
+        return [with_status(row, listed) for row in rows]
 
     def _client(self, secrets: Mapping[str, str]) -> "MetaClient":
         if not secrets.get("access_token"):

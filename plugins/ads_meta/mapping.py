@@ -1,12 +1,16 @@
 """Rows of the Insights API as rows of spend."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final
 
 from service_core.plugin import AdAccount, Entity, Level, SpendRow, ad_figures
 
 _LEVELS: Final = {Level.CAMPAIGN: "campaign", Level.GROUP: "adset", Level.AD: "ad"}
+_STATUS: Final = "effective_status"
+STATUS_FIELDS: Final = f"id,{_STATUS}"
+"""The fields that tell how an entity stands: reports do not."""
 _FIGURES: Final = (
     "spend", "impressions", "clicks", "reach", "actions", "action_values", "attribution_setting",
 )  # fmt: skip
@@ -17,6 +21,11 @@ _PURCHASES: Final = ("omni_purchase", "purchase")
 def level_of(level: Level) -> str:
     """What Meta calls a level."""
     return _LEVELS[level]
+
+
+def edge_of(level: Level) -> str:
+    """Where Meta lists the entities of a level."""
+    return f"{_LEVELS[level]}s"
 
 
 def fields_of(level: Level) -> list[str]:
@@ -60,6 +69,12 @@ def row_of(
         attribution_setting=told.get("attribution_setting") or "",
         report_version=version,
     )
+
+
+def with_status(row: SpendRow, listed: Mapping[str, Mapping[str, Any]]) -> SpendRow:
+    """A row whose entity stands as it is listed; one that is archived or deleted is not, and its status is None."""
+    status = listed.get(row.entity.id, {}).get(_STATUS)
+    return replace(row, entity=replace(row.entity, status=status))
 
 
 def _entity_of(told: Mapping[str, Any], level: Level) -> Entity:

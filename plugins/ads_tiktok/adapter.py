@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from plugins.ads_tiktok.mapping import account_of, report, row_of
+from plugins.ads_tiktok.mapping import account_of, listing, report, row_of, with_status
 from service_core.plugin import (
     AdAccount,
     Clock,
@@ -72,11 +72,17 @@ class TikTokAds:
             PlatformDown: TikTok cannot be read now.
             PlatformRefused: the credentials are not good, or not for this advertiser.
         """
-        question = {"advertiser_id": account.id, **report(level, first, last)}
+        own, (path, id_name, fields) = {"advertiser_id": account.id}, listing(level)
         now, version = self.clock(), self.api.rpartition("/")[2]
         with ad_figures.of_known_shape("TikTok"):
             async with self._client(secrets) as client:
-                return [row_of(told, account, level, now, version) async for told in _pages(client, question)]
+                pages = _pages(client, "report/integrated/get/", own | report(level, first, last))
+                rows = [row_of(told, account, level, now, version) async for told in pages]
+                if not rows:
+                    return []
+                entities = _pages(client, path, own | fields)
+                listed = {str(told[id_name]): told async for told in entities}
+        return [with_status(row, listed) for row in rows]
 
     def _client(self, secrets: Mapping[str, str]) -> "TikTokClient":
         missing = [name for name in NEEDED if not secrets.get(name)]
@@ -98,12 +104,14 @@ async def _described(client: "TikTokClient", ids: list[str]) -> AsyncIterator[Ma
             yield told
 
 
-async def _pages(client: "TikTokClient", question: Mapping[str, str]) -> AsyncIterator[Mapping[str, Any]]:
-    """Everything a report holds, page after page."""
+async def _pages(
+    client: "TikTokClient", path: str, question: Mapping[str, str]
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Everything a report or a list holds, page after page."""
     page, pages = 1, 1
     while page <= pages:
         turned = {**question, "page": str(page), "page_size": str(_PAGE)}
-        answer = await client.get("report/integrated/get/", turned)
+        answer = await client.get(path, turned)
         for told in answer["list"]:
             yield told
         page, pages = page + 1, int(answer["page_info"]["total_page"])

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ _LEVELS: Final = {
 _FIGURES: Final = (
     "spend", "impressions", "clicks", "reach", "complete_payment", "total_complete_payment_rate",
 )  # fmt: skip
+_STATUS: Final = "operation_status"
 _DAY_LETTERS: Final = 10
 
 
@@ -35,6 +37,13 @@ def report(level: Level, first: date, last: date) -> dict[str, str]:
         "start_date": f"{first}",
         "end_date": f"{last}",
     }
+
+
+def listing(level: Level) -> tuple[str, str, dict[str, str]]:
+    """Where TikTok lists the entities of a level, what it calls their id, and the question for how each stands."""
+    _, dimension, _ = _LEVELS[level]
+    fields = json.dumps([dimension, _STATUS])
+    return f"{dimension.removesuffix('_id')}/get/", dimension, {"fields": fields}
 
 
 def account_of(told: Mapping[str, Any]) -> AdAccount:
@@ -72,6 +81,12 @@ def row_of(
         conversion_value=ad_figures.money(metrics.get("total_complete_payment_rate"), account.currency),
         report_version=version,
     )
+
+
+def with_status(row: SpendRow, listed: Mapping[str, Mapping[str, Any]]) -> SpendRow:
+    """A row whose entity stands as it is listed; one that is deleted is not, and its status is None."""
+    status = listed.get(row.entity.id, {}).get(_STATUS)
+    return replace(row, entity=replace(row.entity, status=status))
 
 
 def _entity_of(told: Mapping[str, Any], level: Level) -> Entity:

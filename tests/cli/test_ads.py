@@ -48,7 +48,7 @@ def test_platforms_are_read_at_once_and_the_connection_tells_their_accounts(shop
     nothing = shop("ads", "sync")
     assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
     shop("connection", "add", "adfox", "--kind", "ads", "--secret", "access_token", typed="good\n")
-    assert "Example Shop: adfox  1 accounts, 13 rows" in shop("ads", "sync").output
+    assert "Example Shop: adfox  accounts 1, rows 13" in shop("ads", "sync").output
     assert shop("connection", "list").output.split() == ["adfox", "connected", "act_1"]
 
 

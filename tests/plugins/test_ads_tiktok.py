@@ -49,6 +49,8 @@ def tiktok(scene):
                 return said({"list": [account_told(one, fields) for one in scene.accounts if one.id in ids]})
             case "report/integrated/get/":
                 return reported(asked, scene)
+            case "campaign/get/" | "adgroup/get/" | "ad/get/" as path:
+                return listed(asked, scene, path.partition("/")[0])
 
     def refused(_):
         return said(code=40105, message="Access token planted-token is incorrect or has been revoked.")
@@ -73,6 +75,17 @@ def reported(asked, scene):
     told = [row_told(row, dimensions, metrics) for row in rows[(page - 1) * PAGE : page * PAGE]]
     sizes = {"page": page, "page_size": PAGE, "total_number": len(rows), "total_page": -(-len(rows) // PAGE)}
     return said({"list": told, "page_info": sizes})
+
+
+def listed(asked, scene, kind):
+    """Every entity of the account but the last ad, two to a page."""
+    levels = {"campaign": Level.CAMPAIGN, "adgroup": Level.GROUP, "ad": Level.AD}
+    own = [row.entity for row in scene.rows if row.account_id == asked.query["advertiser_id"]]
+    ids = [*dict.fromkeys(one.id for one in own if one.level is levels[kind] and one.id != "305")]
+    assert json.loads(asked.query["fields"]) == [f"{kind}_id", "operation_status"]
+    page = int(asked.query["page"])
+    told = [{f"{kind}_id": id_, "operation_status": "ENABLE"} for id_ in ids[(page - 1) * PAGE : page * PAGE]]
+    return said({"list": told, "page_info": {"page": page, "total_page": -(-len(ids) // PAGE)}})
 
 
 def row_told(row, dimensions, metrics):
@@ -105,6 +118,12 @@ class TestTikTokAds(AdPlatformConformance):
     async def stage(self, scene):
         async with serving(tiktok(scene)) as api:
             yield Stage(TikTokAds(f"{api.url}/open_api/v1.3"), SECRETS, api.play)
+
+    async def test_entities_stand_as_they_are_listed(self, stage, scene):
+        rows = await stage.platform.spend(scene.accounts[0], Level.AD, FIRST, THIRD, stage.secrets)
+        assert {row.entity.id: row.entity.status for row in rows} == {
+            "301": "ENABLE", "302": "ENABLE", "303": "ENABLE", "304": "ENABLE", "305": None,
+        }  # fmt: skip
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ class Meta:
         if asked.path.endswith("/me/adaccounts"):
             told = {"id": "act_1", "name": "Main", "currency": "EUR", "timezone_name": "Europe/Berlin"}
             return Answer({"data": [told]})
+        if asked.path.endswith("/campaigns"):
+            return Answer({"data": [{"id": "1", "effective_status": "ACTIVE"}]})
         days = json.loads(asked.query["time_range"])
         if asked.query["level"] != "campaign" or days["until"] < "2026-07-08":
             return Answer({"data": []})
@@ -84,6 +86,7 @@ async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(
         ("1", 15.5, 20),
         ("2", 0.25, 10),
     ]
+    assert [one["status"] for one in first["ads"]] == ["ACTIVE", None]
     assert first["totals"]["spend"] == 15.75
     meta.latest, clock[0] = "12.34", NOW + timedelta(hours=1)
     assert await reading.due() == [own]
