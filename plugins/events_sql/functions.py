@@ -302,6 +302,8 @@ def spell(dialect: str, spellings: Mapping[type[FunctionElement[Any]], Spelling]
 
 
 def _compiled(spelling: Spelling) -> Callable[..., str]:
+    if isinstance(spelling, str) and "{" not in spelling:
+        return lambda *_, **__: spelling  # and nothing is bound that is not said
     write = spelling.format if isinstance(spelling, str) else spelling
 
     def compiled(element: FunctionElement[Any], compiler: SQLCompiler, **options: Any) -> str:

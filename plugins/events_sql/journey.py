@@ -14,7 +14,7 @@ from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import ASKED, NEAR, THEIR_EVENTS, keep_near
-from plugins.events_sql.log import ROW
+from plugins.events_sql.log import NEWEST, ROW, standing
 from plugins.events_sql.people import SHOWN, TOLD, in_span, lasting
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persona import OF_PROFILE, own_events, profile, shown_touch
@@ -23,7 +23,6 @@ from plugins.events_sql.reach import by_told, read_by
 from plugins.events_sql.relations import MoneyRows, all_time, between, conversions
 from plugins.events_sql.rows import aware, event
 from plugins.events_sql.stitching import among_few
-from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import COLUMNS, touches
 from service_core.plugin import (
     CHARGE,
@@ -48,7 +47,7 @@ STAYS: Final = sa.table(
 
 REACHED: Final = sa.table(
     "conversions_shown",
-    *(sa.column(name, _INT) for name in ("unit", "seq", "person_no")),
+    *(sa.column(name, _INT) for name in ("unit", "seq", "person_no", "session_no")),
     sa.column("timestamp", sa.DateTime),
 )
 """The conversions that are shown, likewise."""
@@ -124,16 +123,14 @@ def _stays(most: int, source: Any, where: list[Any]) -> sa.Select[Any]:
 
 
 def _sessions(scan: Scan, reader: Reader) -> list[PersonSession]:
-    first = sa.and_(EVENTS.c.timestamp == STAYS.c.first_at, EVENTS.c.seq == STAYS.c.first_seq)
+    first, where = standing(STAYS, "first_at", "first_seq", scan.workspace_id)
     facts = (STAYS.c.session_no, STAYS.c.last_at, STAYS.c.pageviews, STAYS.c.events, STAYS.c.exit_page)
     newest = (STAYS.c.first_at.desc(), STAYS.c.first_seq.desc())
-    shown = sa.select(*facts, *ROW).select_from(EVENTS.join(STAYS, first)).order_by(*newest)
+    shown = sa.select(*facts, *ROW).select_from(first).where(*where).order_by(*newest)
     paid = {row[0]: row[1:] for row in reader.rows(_money(scan))}
     return [
         PersonSession(event(row), aware(last_at), views, count, page, *_paid(paid.get(session)))
-        for session, last_at, views, count, page, *row in reader.rows(
-            shown.where(EVENTS.c.workspace_id == scan.workspace_id)
-        )
+        for session, last_at, views, count, page, *row in reader.rows(shown)
     ]
 
 
@@ -155,19 +152,18 @@ def _money(scan: Scan) -> sa.Select[Any]:
 
 def _conversions(plan: JourneyPlan) -> sa.Select[Any]:
     c = conversions(plan.scan, plan.scan.span, few=frozenset()).c
-    columns = {"unit": c.seq, "seq": c.seq, "person_no": c.person_no, "timestamp": c.timestamp}
+    columns = {column.name: c["seq" if column.name == "unit" else column.name] for column in REACHED.c}
     mine = (c.person_no.is_not(None), *between(c.timestamp, plan.scan.span))
-    found = sa.select(*(columns[column.name].label(column.name) for column in REACHED.c))
+    found = sa.select(*(column.label(name) for name, column in columns.items()))
     return found.where(*mine).order_by(c.timestamp.desc(), c.seq.desc()).limit(plan.most)
 
 
 def _converted(plan: JourneyPlan, reader: Reader) -> list[Converted]:
     if not reader.rows(sa.select(REACHED.c.unit).limit(1)):
         return []
-    same = sa.and_(EVENTS.c.timestamp == REACHED.c.timestamp, EVENTS.c.seq == REACHED.c.seq)
-    newest = (EVENTS.c.timestamp.desc(), EVENTS.c.seq.desc())
-    shown = sa.select(*ROW).select_from(EVENTS.join(REACHED, same)).order_by(*newest)
-    events = [event(row) for row in reader.rows(shown.where(EVENTS.c.workspace_id == plan.scan.workspace_id))]
+    found, where = standing(REACHED, "timestamp", "seq", plan.scan.workspace_id)
+    shown = sa.select(*ROW).select_from(found).where(*where).order_by(*NEWEST)
+    events = [event(row) for row in reader.rows(shown)]
     paths: defaultdict[int, list[Touch]] = defaultdict(list)
     length: dict[int, int] = {}
     for unit, among_all, *touch in reader.rows(_paths(plan)):

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
@@ -36,6 +37,23 @@ def seen(scan: Scan) -> tuple[sa.FromClause, list[Expression]]:
     rows = EventRows(scan, scan.span)
     met = [rows.met(predicate) for predicate in scan.filters]
     return rows.source, [*rows.where, *met]
+
+
+def standing(place: Any, at: str, seq: str, workspace_id: UUID) -> tuple[sa.FromClause, list[Expression]]:
+    """Events that stand at some places: where from, and under which conditions.
+
+    They are found by their sessions, for which there is an index; that engines read them for no other column, the
+    instants are compared as part of a row.
+
+    Args:
+        place: a small table of a workspace, with ``session_no``.
+        at, seq: its columns with an instant and what tells events of one instant apart.
+        workspace_id: the workspace.
+    """
+    c = EVENTS.c
+    same = sa.tuple_(c.timestamp, c.seq) == sa.tuple_(place.c[at], place.c[seq])
+    joined = EVENTS.join(place, place.c.session_no == c.session_no)
+    return joined, [fn.Implied(c.workspace_id == workspace_id), same]
 
 
 def page(plan: EventPage, reader: Reader) -> Events:

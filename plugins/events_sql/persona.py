@@ -10,7 +10,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.kin import ASKED, NEAR, THEIR_EVENTS, THEIRS, keep_events, keep_near, keep_theirs
-from plugins.events_sql.log import NEWEST, ROW
+from plugins.events_sql.log import NEWEST, ROW, standing
 from plugins.events_sql.prepared import WORKSPACE, source
 from plugins.events_sql.relations import EventRows, all_time, between, needed, used_by
 from plugins.events_sql.rows import aware, event, loads
@@ -138,11 +138,10 @@ def history(scan: Scan, person: str, limit: int, reader: Reader) -> list[Event]:
     """The latest events of a person in the span, oldest first."""
     found, where = own_events(scan, person, frozenset(), reader)
     c = THEIR_EVENTS.c
-    newest = sa.select(c.timestamp, c.seq).select_from(found).where(*where)
+    newest = sa.select(c.timestamp, c.seq, c.session_no).select_from(found).where(*where)
     place = newest.order_by(c.timestamp.desc(), c.seq.desc()).limit(limit).subquery("place")
-    same = sa.and_(EVENTS.c.timestamp == place.c.timestamp, EVENTS.c.seq == place.c.seq)
-    own = sa.select(*ROW).select_from(EVENTS.join(place, same))
-    rows = own.where(EVENTS.c.workspace_id == scan.workspace_id).order_by(*NEWEST)
+    shown, where = standing(place, "timestamp", "seq", scan.workspace_id)
+    rows = sa.select(*ROW).select_from(shown).where(*where).order_by(*NEWEST)
     return [event(row) for row in reader.rows(rows)][::-1]
 
 
