@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from service_core.plugin import MessageFields
+from service_core.plugin import MessageFields, to_major, to_minor
 
 _NOTHING: Final = Decimal(0)
 _SHIPPING: Final = "shipping_refund"
@@ -45,19 +45,42 @@ def refund_amounts(refund: MessageFields) -> dict[str, str]:
     paid_back = [each for each in refund.inners("transactions") if _went_back(each)]
     if not paid_back:
         return {}
-    currency = _currency(paid_back[0])
-    lines, adjusted = refund.inners("refund_line_items"), refund.inners("order_adjustments")
-    shipping_back = [each for each in adjusted if each.text("kind") == _SHIPPING]
-    tax = _total(lines, "total_tax", currency) + _total(shipping_back, "tax_amount", currency)
-    shipping = _total(shipping_back, "amount", currency)
-    back = _sum(paid_back, "amount") - tax - shipping
+    currency, money = _currency(paid_back[0]), _sum(paid_back, "amount")
+    lines = refund.inners("refund_line_items")
+    tax = _total(lines, "total_tax", currency)
+    shipping, shipping_tax = _shipping_back(refund, currency)
+    if money == _total(lines, "subtotal", currency) + shipping:  # as where prices include taxes
+        shipping -= shipping_tax
+    back = money - tax - shipping - shipping_tax
     if back < 0:
         raise ValueError("more taxes and shipping were given back than money")
-    return _written(currency, revenue=-back, tax=tax, shipping=shipping)
+    return _written(currency, revenue=-back, tax=tax + shipping_tax, shipping=shipping)
+
+
+def _shipping_back(refund: MessageFields, currency: str) -> tuple[Decimal, Decimal]:
+    """Shipping that was given back, and its tax; since version 2024-10 of the API it stands in lines of its own."""
+    adjusted = [each for each in refund.inners("order_adjustments") if each.text("kind") == _SHIPPING]
+    if adjusted:
+        return _total(adjusted, "amount", currency), _total(adjusted, "tax_amount", currency)
+    lines = refund.inners("refund_shipping_lines")
+    taxes = (_shipping_tax(line, currency) for line in lines)
+    return _total(lines, "subtotal_amount", currency), sum(taxes, _NOTHING)
+
+
+def _shipping_tax(line: MessageFields, currency: str) -> Decimal:
+    """As it is told, or the share of the tax on all of the shipping."""
+    if line.inner("tax_amount_set").values:
+        return abs(_in(line, "tax_amount", currency))
+    whole = line.inner("shipping_line")
+    price = _in(whole, "discounted_price", currency)
+    taxes = _total(whole.inners("tax_lines"), "price", currency)
+    share = taxes * abs(_in(line, "subtotal_amount", currency)) / price if price > 0 else _NOTHING
+    return to_major(to_minor(share, currency), currency)
 
 
 def _went_back(transaction: MessageFields) -> bool:
-    return transaction.text("kind") == "refund" and transaction.text("status") == "success"
+    """Whether it gave money back, or will: nothing tells when one that is pending succeeds."""
+    return transaction.text("kind") == "refund" and transaction.text("status") in {"success", "pending"}
 
 
 def _currency(fields: MessageFields) -> str:

@@ -127,6 +127,32 @@ def test_a_refund_of_an_amount_alone_is_that_amount_and_one_of_things_alone_move
     assert "revenue" not in read("refunds/create", {**REFUND, "transactions": []}).properties
 
 
+def money(amount):
+    return {"shop_money": {"amount": amount, "currency_code": "EUR"}}
+
+
+@pytest.mark.parametrize(
+    "taxes",
+    [
+        {"tax_amount_set": money("0.95")},
+        {"shipping_line": {"discounted_price": "10.00", "tax_lines": [{"price": "1.90"}]}},
+    ],
+)
+def test_shipping_that_goes_back_is_found_in_every_version_of_the_api(taxes):
+    line = {"subtotal_amount_set": money("5.00"), **taxes}
+    since = {**REFUND, "order_adjustments": [], "refund_shipping_lines": [line]}
+    both = {**REFUND, "refund_shipping_lines": [line]}
+    told = read("refunds/create", REFUND).properties
+    assert told["revenue"] == "-40.00"
+    assert [read("refunds/create", refund).properties for refund in (since, both)] == [told, told]
+
+
+def test_money_that_is_on_its_way_back_is_a_refund():
+    pending = [{"kind": "refund", "status": "pending", "amount": "5.95", "currency": "EUR"}]
+    told = read("refunds/create", {**REFUND, "transactions": pending, "refund_line_items": []})
+    assert (told.properties["revenue"], told.properties["shipping"]) == ("0.00", "5.00")
+
+
 def test_a_refund_in_the_buyers_currency_takes_the_taxes_in_it():
     line = {
         "total_tax": "7.60",
@@ -172,12 +198,12 @@ def test_another_delivery_id_makes_no_other_message():
 CENTS = st.integers(0, 10**7).map(lambda cents: Decimal(cents).scaleb(-2))
 
 
-@given(CENTS, CENTS, CENTS, CENTS, st.booleans())
+@given(CENTS, CENTS, CENTS, CENTS, st.booleans(), st.booleans())
 @settings(max_examples=30)
 def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_revenue(
-    items, item_tax, shipping, shipping_tax, included
+    items, item_tax, shipping, shipping_tax, included, whole
 ):
-    """Net amounts; a shop whose prices include taxes writes them with these."""
+    """Net amounts; a shop whose prices include taxes writes them with these, of shipping given back perhaps."""
     total = items + item_tax + shipping + shipping_tax
     line = {
         "price": str(shipping + shipping_tax * included),
@@ -196,7 +222,11 @@ def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_
         "transactions": [{"kind": "refund", "status": "success", "amount": str(total), "currency": "EUR"}],
         "refund_line_items": [{"subtotal": subtotal, "total_tax": str(item_tax)}],
         "order_adjustments": [
-            {"kind": "shipping_refund", "amount": str(-shipping), "tax_amount": str(-shipping_tax)}
+            {
+                "kind": "shipping_refund",
+                "amount": str(-shipping - shipping_tax * (included and whole)),
+                "tax_amount": str(-shipping_tax),
+            }
         ],
     }
     assert Decimal(read("refunds/create", back).properties["revenue"]) == -items
