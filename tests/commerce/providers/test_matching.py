@@ -107,3 +107,22 @@ async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(door, sho
     assert await credited(door, shop) == ({}, 59.5)
     await door.track(shop, "login", anonymous_id="A1", user_id="u_1", external_ids={"stripe": "cus_1"})
     assert await credited(door, shop) == ({"news": 59.5}, 0)
+
+
+async def test_two_customers_at_one_computer_stay_two(door, shop):
+    """Each pays while logged in, and is billed again by the provider alone, when the other one is."""
+    for number, user in enumerate(("u_1", "u_2"), start=1):
+        door.served.now += timedelta(minutes=1)
+        await door.track(shop, "login", anonymous_id="A1", user_id=user)
+        at = {"created": int(door.served.now.timestamp())}
+        paid = {
+            **PAYMENT,
+            "id": f"pi_{number}",
+            "customer": f"cus_{number}",
+            "metadata": {"visitor_id": "A1"},
+        }
+        await door.stripe(shop, {**message("payment_intent.succeeded", paid, f"evt_{number}"), **at})
+    for number in (1, 2):
+        await pay(door, shop, f"evt_1{number}", id=f"pi_1{number}", customer=f"cus_{number}")
+    people = [await door.person(shop, f"stripe:cus_{number}") for number in (1, 2)]
+    assert people == ["u:u_1", "u:u_2"]
