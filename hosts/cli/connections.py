@@ -119,6 +119,46 @@ def remove(
 
 
 @app.command()
+def renew(
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="Which connection.")],
+    secret: SecretNames = None,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Replace the credentials of a connection.
+
+    Its accounts, pixels and what was read stay; it is read again with the new ones.
+    """
+    from hosts.cli.secrets import read_secrets
+
+    if not secret:
+        raise typer.BadParameter("name what is replaced, as in --secret access_token", param_hint="--secret")
+    _print(asyncio.run(_renewed(config, workspace, provider, read_secrets(secret))))
+
+
+async def _renewed(
+    config: "Path", workspace: str | None, provider: str, secrets: dict[str, str]
+) -> "Connection":
+    from dataclasses import replace
+
+    from hosts.cli.deployment import chosen
+    from hosts.cli.secrets import vault_of
+    from service_core.insight.connections.model import ConnectionStatus
+
+    async with vault_of(config) as ports:
+        owner = await chosen(ports.workspace, workspace)
+        known = {one.provider: one for one in await ports.workspace.connections(owner.id)}
+        if provider not in known:
+            raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
+        was_read = known[provider].last_synced_at is not None
+        status = ConnectionStatus.CONNECTED if was_read else ConnectionStatus.PENDING
+        connection = replace(known[provider], status=status, error=None)
+        await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
+        await ports.workspace.save_connection(connection)
+        return connection
+
+
+@app.command()
 def reseal(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Seal all credentials anew, with the first key.
 

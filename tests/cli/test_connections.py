@@ -68,6 +68,21 @@ def test_whoever_connects_a_revenue_provider_is_told_where_its_webhooks_go(touch
     assert "hush" not in added
 
 
+def test_credentials_are_renewed_and_everything_else_stays(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    token = ("--secret", "access_token")
+    assert (
+        "meta is not connected"
+        in touchpoint("connection", "renew", "meta", *token, *config, typed="new\n", code=2).output
+    )
+    expired = ("--status", "expired", "--error", "token expired", "--asset", "act_1/1234=Pixel")
+    touchpoint("connection", "add", "meta", *expired, *token, *config, typed="old\n")
+    assert "name what is replaced" in touchpoint("connection", "renew", "meta", *config, code=2).output
+    renewed = touchpoint("connection", "renew", "meta", *token, *config, typed="new\n")
+    assert renewed.output.split() == ["meta", "pending", "act_1/1234"]
+    assert secret_of(deployment, "meta")[0] == {"access_token": "new"}
+
+
 def test_a_value_on_the_command_line_is_refused_and_not_repeated(touchpoint, deployment):
     config = ("--config", deployment["config"])
     typed = touchpoint("connection", "add", "meta", "--secret", "access_token=EAABhush", *config, code=2)
