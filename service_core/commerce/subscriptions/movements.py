@@ -4,6 +4,7 @@ Worth before an instant and all movements from there on add up to the worth afte
 are summed by: a change of plan or product takes the worth over to the other first.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -93,10 +94,12 @@ def _changed(before: Stance, now: Stance) -> Iterator[Movement]:
         yield _taken(MovementKind.TRANSFER, now.since, before)
         yield _of(MovementKind.TRANSFER, now.since, now.state, before.worth, 1)
     gain = now.worth - before.worth
-    if gain:
-        yield _of(
-            MovementKind.EXPANSION if gain > 0 else MovementKind.CONTRACTION, now.since, now.state, gain
-        )
+    kind = MovementKind.EXPANSION if gain > 0 else MovementKind.CONTRACTION
+    if before.worth.denominator != now.worth.denominator:
+        yield _of(kind, now.since, now.state, -before.worth)  # apart: a store keeps whole parts of a unit
+        yield _of(kind, now.since, now.state, now.worth)
+    elif gain:
+        yield _of(kind, now.since, now.state, gain)
 
 
 def _given(kind: MovementKind, now: Stance) -> Movement:
@@ -155,12 +158,13 @@ def _over(known: Iterable[Stance]) -> datetime | None:
 
 def _done(known: Sequence[Stance], deeds: Sequence[SubscriptionDeed]) -> Iterator[Movement]:
     """Charges, and those that failed, of what the subscription was for at the time."""
+    since = [stance.since for stance in known]
     for deed in deeds:
-        until = [one.state for one in known if one.since <= deed.at]
-        of = until[-1] if until else known[0].state if known else None
+        place = max(bisect_right(since, deed.at) - 1, 0)
+        of = known[place].state if known else None
         product, plan = _named(of) if of else (None, None)
         currency = deed.currency or (of.currency if of else None)
-        kind, amount = MovementKind.FAILED_PAYMENT, 0
-        if deed.kind is DeedKind.CHARGE:
-            kind, amount = MovementKind.CHARGE, deed.amount or 0
+        is_charge = deed.kind is DeedKind.CHARGE
+        kind = MovementKind.CHARGE if is_charge else MovementKind.FAILED_PAYMENT
+        amount = (deed.amount or 0) if is_charge else 0
         yield Movement(deed.at, kind, deed.provider, product, plan, currency, amount=amount)

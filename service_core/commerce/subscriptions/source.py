@@ -38,6 +38,7 @@ _COUNTS: Final = {
 _NOTHING: Final[Mapping[str, Any]] = dict.fromkeys((*_WORTHS.values(), *_COUNTS.values(), "charged"), 0)
 _MONTHS: Final = 12
 _AN_INSTANT: Final = datetime.resolution
+_NONE: Final[frozenset[Any]] = frozenset()
 
 Row: TypeAlias = Mapping[str, Any]
 """A row of `Relation.SUBSCRIPTIONS`: all subscriptions of one product, plan, provider and currency in a bucket."""
@@ -68,17 +69,19 @@ class SubscriptionSource:
         leaves = tuple(dict.fromkeys(leaf for measure in plan.measures for leaf in measure.leaves()))
         grouped = tuple(columns[Relation.SUBSCRIPTIONS] for columns in plan.dimensions)
         conditions = [*plan.scan.filters, *(each for leaf in leaves for each in leaf.where)]
-        named = {*grouped, *(each.column for each in conditions)}
+        used = (*grouped, *(each.column for each in conditions), *(leaf.column or "" for leaf in leaves))
+        named = {name for column in used for name in column.split("|")}
         by = tuple(name for name in _NAMED if name in named)
         edges = _edges(plan, self.clock() + _AN_INSTANT)
         moved = await self.store.subscription_movements(MovementPlan(plan.scan.workspace_id, edges, by))
-        cells: dict[Cell, list[Any]] = defaultdict(lambda: [0] * len(leaves))
+        cells: dict[Cell, list[Any]] = {}
         for bucket, row in _rows(moved, by, len(edges) - 1):
             lead = (plan.buckets.starts[bucket],) if plan.buckets else ()
-            values = [_value(leaf, row, plan.scan.filters) for leaf in leaves]
+            values = [_told_by(leaf, row, plan.scan.filters) for leaf in leaves]
             if any(values):
-                cell = cells[*lead, *(row[column] for column in grouped)]
-                cell[:] = [before + value for before, value in zip(cell, values, strict=True)]
+                cell = (*lead, *(_read(row, column) for column in grouped))
+                before = cells.get(cell, [_NONE if leaf.distinct else 0 for leaf in leaves])
+                cells[cell] = list(map(_with, before, values))
         return _grid(cells, leaves, is_one=not plan.buckets and not grouped)
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
@@ -144,20 +147,39 @@ def _did(moved: Iterable[Moved]) -> Iterator[tuple[str, Any]]:
             yield "charged", each.amount
 
 
-def _value(leaf: Leaf, row: Row, filters: Sequence[Predicate]) -> Any:
-    """What a row adds to a leaf."""
-    if not all(meets(_compared(row[each.column]), each.op, each.value) for each in (*filters, *leaf.where)):
-        return 0
-    return 1 if leaf.column is None else row[leaf.column]
+def _told_by(leaf: Leaf, row: Row, filters: Sequence[Predicate]) -> Any:
+    """What a row adds to a leaf: a number, or a value that is counted once."""
+    nothing = _NONE if leaf.distinct else 0
+    if not all(
+        meets(_compared(_read(row, each.column)), each.op, each.value) for each in (*filters, *leaf.where)
+    ):
+        return nothing
+    value = 1 if leaf.column is None else _read(row, leaf.column)
+    if leaf.distinct:
+        return nothing if value is None else frozenset({value})
+    return value
+
+
+def _read(row: Row, column: str) -> Any:
+    """The first of some columns that is set."""
+    return next((row[name] for name in column.split("|") if row[name] is not None), None)
 
 
 def _compared(value: Any) -> Any:
     return float(value) if isinstance(value, Fraction) else value
 
 
+def _with(before: Any, value: Any) -> Any:
+    return before | value if isinstance(before, frozenset) else before + value
+
+
+def _number(counted: Any) -> Any:
+    return len(counted) if isinstance(counted, frozenset) else counted
+
+
 def _grid(cells: Mapping[Cell, Sequence[Any]], leaves: tuple[Leaf, ...], *, is_one: bool) -> Grid:
-    rows = [(*cell, *values) for cell, values in cells.items()]
+    rows = [(*cell, *map(_number, values)) for cell, values in cells.items()]
     if not rows and is_one:
         rows = [(0,) * len(leaves)]
-    sums = tuple(sum(values) for values in zip(*cells.values(), strict=True)) or (0,) * len(leaves)
+    sums = tuple(sum(row[place - len(leaves)] for row in rows) for place in range(len(leaves)))
     return Grid(rows, leaves, len(rows), sums)

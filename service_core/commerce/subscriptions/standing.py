@@ -19,6 +19,9 @@ _IN_A_YEAR: Final = {
     Interval.YEAR: 1,
 }
 _MONTHS: Final = 12
+_MOST: Final = 10**13
+_LONGEST: Final = 1100
+"""More minor units a month, or more intervals at a time, is nothing that is sold; Stripe sells 1,095 days."""
 
 
 class Standing(StrEnum):
@@ -50,11 +53,13 @@ _OVER: Final = frozenset({SubscriptionStatus.CANCELED, SubscriptionStatus.EXPIRE
 
 def month_of(state: SubscriptionState) -> Fraction | None:
     """What a price comes to in a month, in minor units, exactly; None while it is not known."""
-    if state.amount is None or state.currency is None or state.interval is None or state.interval_count < 1:
+    if state.amount is None or state.currency is None or state.interval is None:
         return None
-    return Fraction(
-        state.amount * state.quantity * _IN_A_YEAR[state.interval], _MONTHS * state.interval_count
-    )
+    if not 1 <= state.interval_count <= _LONGEST:
+        return None
+    a_year = state.amount * state.quantity * _IN_A_YEAR[state.interval]
+    month = Fraction(a_year, _MONTHS * state.interval_count)
+    return month if abs(month) <= _MOST else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,3 +221,18 @@ async def test_plans_and_products_have_the_values_that_somebody_subscribes_to(sh
         assert [(one["value"], one["count"]) for one in found] == [(value, 1) for value in values]
     await connect(shop, ConnectionStatus.DISCONNECTED)
     assert (await shop.get("/dimension-values", dimension="plan", **june))["values"] == []
+
+
+async def test_a_price_beyond_all_that_is_sold_is_no_price(shop):
+    await told(
+        shop,
+        replace(MONTHLY, quantity=10**15),
+        replace(MONTHLY, subscription_id="sub_2", interval_count=10**9),
+        replace(MONTHLY, subscription_id="sub_3", interval=Interval.DAY, interval_count=1095),
+        at(
+            replace(MONTHLY, subscription_id="sub_3", interval=Interval.WEEK, interval_count=7),
+            9,
+            amount=10**12,
+        ),
+    )
+    assert await values(shop, "active_subscriptions", "mrr") == [1, 6190476190.48]

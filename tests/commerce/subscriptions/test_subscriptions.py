@@ -18,9 +18,9 @@ from tests.insight.served import STORES, serving
 JUNE = {"start_date": "2026-06-01", "end_date": "2026-06-30"}
 
 
-@pytest.fixture(params=list(STORES))
+@pytest.fixture
 async def shop(request, tmp_path):
-    async with serving(request.param, tmp_path) as served:
+    async with serving(getattr(request, "param", "memory"), tmp_path) as served:
         shop = await served.workspace(timezone="UTC")
         await connect(shop)
         yield shop
@@ -34,6 +34,7 @@ async def ids(shop, **asked):
     return [one["id"] for one in (await shop.get("/subscriptions", **(JUNE | asked)))["subscriptions"]]
 
 
+@pytest.mark.parametrize("shop", STORES, indirect=True)
 async def test_a_subscription_is_told_as_it_stood_at_the_end_with_whom_it_came_from(shop):
     shop.story.happens(
         "page_view", at="2026-05-20T10:00", visitor="A1", **campaign("google", "cpc", "spring")
