@@ -4,7 +4,6 @@ Repeats of what was tracked are found by the report before. What providers repor
 there is none: what they supersede is looked for from them, so that others pay nothing for it.
 """
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -17,7 +16,6 @@ from plugins.events_sql.prepared import END, UNTIL, WORKSPACE
 from service_core.plugin import CHARGE, REPEAT, STOREFRONTS, TRACKED_SOURCES
 
 _WEEK: Final = micros_of(REPEAT)
-_SIDE: Final = ("seq", "timestamp", "source", "order_id")
 
 
 def is_tracked(columns: Any) -> Expression:
@@ -26,12 +24,15 @@ def is_tracked(columns: Any) -> Expression:
 
 
 def not_a_repeat(columns: Any, *kind: Expression) -> Expression:
-    """Whether a tracked report has no other of the same order and kind less than 7 days before it."""
+    """Whether a tracked report has no other of the same order and kind less than 7 days before it.
+
+    Always so for what a provider reports, which has no order here: it is `superseded_money` that tells.
+    """
+    order = sa.case((is_tracked(columns), columns.order_id))
     before = sa.func.lag(fn.Micros(columns.timestamp)).over(
-        partition_by=(*kind, columns.order_id), order_by=(columns.timestamp, columns.seq)
+        partition_by=(*kind, order), order_by=(columns.timestamp, columns.seq)
     )
-    alone = sa.or_(columns.order_id.is_(None), before.is_(None))
-    return sa.or_(alone, fn.Micros(columns.timestamp) - before >= _WEEK, sa.not_(is_tracked(columns)))
+    return sa.or_(order.is_(None), before.is_(None), fn.Micros(columns.timestamp) - before >= _WEEK)
 
 
 def superseded_money(table: Any, since: Expression | None) -> sa.Select[Any]:
@@ -41,59 +42,51 @@ def superseded_money(table: Any, since: Expression | None) -> sa.Select[Any]:
         table: of events.
         since: look from there to `UNTIL`, a week around what is asked about; None for all time.
     """
-
-    def told(c: Any) -> tuple[Expression, Expression, Expression]:
-        kind = charge_or_refund(c)
-        return kind, kind == CHARGE, sa.and_(c.revenue.is_not(None), kind.is_not(None))
-
-    return _superseded(table, since, told)
+    c = table.c
+    moved = c.revenue.is_not(None)
+    one, other = _sides(c, charge_or_refund(c), moved, moved, since)
+    return _superseded(one, other, again=one.what == CHARGE)
 
 
 def superseded_conversions(table: Any, since: Expression | None, *, any_revenue: bool) -> sa.Select[Any]:
-    """Conversions that another report makes superfluous, likewise."""
-
-    def told(c: Any) -> tuple[Expression, Expression, Expression]:
-        return standard_name(c.event_name), sa.true(), converts(c, any_revenue=any_revenue)
-
-    return _superseded(table, since, told)
-
-
-_Told = Callable[[Any], tuple[Expression, Expression, Expression]]
-"""What an event reports of its order, whether once, and whether it reports anything."""
-
-
-def _superseded(table: Any, since: Expression | None, told: _Told) -> sa.Select[Any]:
-    own = _reports(table, told)
-    others = _reports(table, told).where(sa.not_(is_tracked(table.c)))
-    if since is not None:
-        own = own.where(table.c.timestamp >= since, table.c.timestamp < END)
-        others = others.where(table.c.timestamp >= since, table.c.timestamp < UNTIL)
-    one, other = own.subquery("report"), others.subquery("provided")
-    same = sa.and_(one.c.order_id == other.c.order_id, one.c.what == other.c.what)
-    found = sa.select(one.c.seq).select_from(one.join(other, same))
-    return found.where(_near(one.c, other.c), _supersedes(other.c, one.c))
-
-
-def _reports(table: Any, told: _Told) -> sa.Select[Any]:
+    """Conversions that another report makes superfluous, likewise, and other events of their names."""
     c = table.c
-    what, once, reports = told(c)
-    rank = sa.case((is_tracked(c), 0), (among(c.source, STOREFRONTS), 2), else_=1)
-    columns = (*(c[name] for name in _SIDE), what.label("what"), once.label("once"), rank.label("rank"))
-    return sa.select(*columns).where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), reports)
+    name, converting = standard_name(c.event_name), converts(c, any_revenue=any_revenue)
+    one, other = _sides(c, name, sa.true(), converting, since)
+    return _superseded(one, other, again=sa.true())
 
 
-def _near(one: Any, other: Any) -> Expression:
-    apart = fn.Micros(one.timestamp) - fn.Micros(other.timestamp)
-    return sa.and_(apart > -_WEEK, apart < _WEEK)
+def _sides(
+    c: Any, what: Expression, told: Expression, provided: Expression, since: Expression | None
+) -> tuple[Any, Any]:
+    """What events say of orders, and what those of providers do: columns of each."""
+    said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), _standing(c).label("standing"))
+    said = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None))
+    one, other = said.where(told), said.where(provided, sa.not_(is_tracked(c)))
+    if since is not None:
+        one = one.where(c.timestamp >= since, c.timestamp < END)
+        other = other.where(c.timestamp >= since, c.timestamp < UNTIL)
+    return one.subquery("report").c, other.subquery("provided").c
 
 
-def _supersedes(one: Any, other: Any) -> Expression:
-    """Whether a report makes another superfluous that is near: it knows better, or said the same before."""
+def _standing(c: Any) -> Expression:
+    """`insight.orders.standing` as a text: the greater supersedes the smaller."""
+    shop = among(c.source, STOREFRONTS)
+    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + c.source), else_=sa.literal("1") + c.source)
+
+
+def _superseded(one: Any, other: Any, *, again: Expression) -> sa.Select[Any]:
+    """The reports which another makes superfluous: one that knows better, or that said it before.
+
+    Args:
+        one: columns of reports.
+        other: columns of those of providers.
+        again: whether what one source says twice is the same.
+    """
     earlier = sa.or_(
-        one.timestamp < other.timestamp, sa.and_(one.timestamp == other.timestamp, one.seq < other.seq)
+        other.timestamp < one.timestamp, sa.and_(other.timestamp == one.timestamp, other.seq < one.seq)
     )
-    return sa.or_(
-        one.rank > other.rank,
-        sa.and_(one.rank == other.rank, one.source > other.source),
-        sa.and_(one.source == other.source, other.once, earlier),
-    )
+    repeats = sa.and_(other.standing == one.standing, again, earlier)
+    apart = sa.func.abs(fn.Micros(one.timestamp) - fn.Micros(other.timestamp))
+    same = (one.order_id == other.order_id, one.what == other.what)
+    return sa.select(one.seq).where(*same, apart < _WEEK, sa.or_(other.standing > one.standing, repeats))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from service_core.insight.cohorts.ports import CohortPlan
-from service_core.insight.columns import COLUMNS
+from service_core.insight.columns import COLUMNS, JOINED
 from service_core.insight.dimensions import DIMENSIONS
 from service_core.insight.event_names import CONVERSIONS
 from service_core.insight.funnels.ports import FunnelOrder, FunnelPlan
@@ -85,9 +85,13 @@ LEAVES: Final[Mapping[Relation, Sequence[Leaf]]] = {
     ),
 }
 _SPLITS: Final = tuple(
-    {str(relation): column for relation, column in dimension.columns.items() if relation in LEAVES}
+    own
     for dimension in DIMENSIONS
-    if any(relation in LEAVES for relation in dimension.columns)
+    if (
+        own := {
+            str(of): c for of, c in dimension.columns.items() if of in LEAVES and not c.startswith(JOINED)
+        }
+    )
 )
 _COALESCED: Final = {
     _EVENTS: "entry.utm_source|entry.attribution_source",
