@@ -50,7 +50,7 @@ class StripeEvent:
             at=at,
             about=data.inner("object"),
             before=data.inner("previous_attributes"),
-            account_id=account_id,
+            account_id=fields.text("account") or account_id,
             test=not fields.flag("livemode"),
         )
 

@@ -304,3 +304,8 @@ def test_the_end_of_the_period_stands_at_the_items_since_2025():
 def test_every_status_is_kept(status):
     assert state(status=status).status == status
     assert state(status="incomplete_expired").status is SubscriptionStatus.EXPIRED
+
+
+def test_an_account_of_a_platform_is_told_by_its_messages():
+    told = mapped({**message("customer.subscription.created", SUBSCRIPTION), "account": "acct_9"}, ACCOUNT)
+    assert [state.account_id for state in told.states] == ["acct_9"]

@@ -30,7 +30,8 @@ class RevenueProvider(Protocol):
         Args:
             message: the body, read as JSON.
             delivery: for what stands in headers alone, such as the kind of message.
-            account_id: whose it is, for the natural keys of subscriptions.
+            account_id: whose it is unless the message says so, for the natural keys of subscriptions; the
+                same for all messages of a connection.
 
         Raises:
             ValueError: it is not what the provider documents; the text says what is missing.

@@ -33,6 +33,10 @@ MAX_BODY: Final = 1_000_000
 SYNC_TOLD: Final = timedelta(minutes=1)
 """How often a message moves ``last_synced_at`` of its connection, at most."""
 
+_ACCOUNT: Final = ""
+"""Where a message does not say its account: a workspace has one connection with a provider. What is noted
+there of accounts may change, and would make other subscriptions of those there are."""
+
 _TOO_LARGE: Final = Answer(413, {"error": "Payload too large. Maximum size is 1MB."})
 _FORGED: Final = Answer(401, {"error": TEXTS[Reason.INVALID_SIGNATURE]})
 _DOWN: Final = Answer(503, {"error": "The message cannot be kept at the moment"}, {"retry-after": "5"})
@@ -94,7 +98,7 @@ class Webhooks:
         delivery = Delivery(headers, body, self.clock())
         if not provider.is_genuine(delivery, await self._secrets(connection)):
             return await self._refuse(workspace, Reason.INVALID_SIGNATURE, _FORGED)
-        offer = await self._keep(workspace, provider, connection, delivery)
+        offer = await self._keep(workspace, provider, delivery)
         await self._tell_synced(connection, delivery)
         return Answer(200, {"received": True, "duplicate": offer is Offer.DUPLICATE})
 
@@ -106,12 +110,9 @@ class Webhooks:
     async def _secrets(self, connection: Connection) -> Mapping[str, str]:
         return await self.secrets.secrets(connection.workspace_id, connection.provider) or {}
 
-    async def _keep(
-        self, workspace: Workspace, provider: RevenueProvider, connection: Connection, delivery: Delivery
-    ) -> Offer:
-        account_id = next((account.id for account in connection.accounts), "")
+    async def _keep(self, workspace: Workspace, provider: RevenueProvider, delivery: Delivery) -> Offer:
         name = self.visitor_names.get(provider.id)
-        told = read_message(provider, delivery, account_id, self.decode, name)
+        told = read_message(provider, delivery, _ACCOUNT, self.decode, name)
         if isinstance(told, Mapped) and (told.states or told.deeds):
             states = [replace(state, identity=identity_of(provider.id, told)) for state in told.states]
             await self.subscriptions.add_subscription_facts(workspace.id, states, told.deeds)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -226,4 +227,12 @@ async def test_a_fault_of_a_provider_is_told_by_its_id_and_keeps_nothing(door, s
 async def test_a_state_knows_its_person_by_the_ids_of_the_event(door, shop):
     await door.stripe(shop, STARTED)
     (state,) = await door.subscriptions(shop)
-    assert (state.identity, state.account_id) == ((("visitor_id", "stripe:cus_1"),), "acct_1")
+    assert state.identity == (("visitor_id", "stripe:cus_1"),)
+
+
+async def test_a_subscription_stays_one_whatever_is_noted_of_accounts(door, shop):
+    await door.stripe(shop, STARTED)
+    connection = await door.connection(shop)
+    await door.ports.workspace.save_connection(replace(connection, accounts=()))
+    await door.stripe(shop, {**STARTED, "id": "evt_3", "type": "customer.subscription.updated"})
+    assert len(await door.subscriptions(shop)) == 1
