@@ -3,9 +3,9 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from traceback import format_tb
-from typing import Final
+from typing import Final, TypeAlias
 from uuid import UUID, uuid4
 
 from service_core.commerce.ads.model import AdAccount, Level, SpendRow
@@ -63,6 +63,10 @@ class Outcome:
 
 
 Telling = Callable[[Progress], None]
+_Place: TypeAlias = tuple[UUID, str]
+"""Workspace and provider of a connection."""
+_Question: TypeAlias = tuple[str, Level, date, date]
+"""Account, level, first and last day."""
 
 
 @dataclass(slots=True)
@@ -103,7 +107,9 @@ class AdReading:
     turns: AdTurns
     clock: Clock
     first_days: int
-    _pauses: dict[tuple[UUID, str], _Pause] = field(default_factory=dict)
+    _pauses: dict[_Place, _Pause] = field(default_factory=dict)
+    _done: dict[_Place, set[_Question]] = field(default_factory=dict)
+    """What was answered of a reading that could not be finished: the next one does not ask it again."""
 
     async def due(self) -> list[UUID]:
         """The workspaces with a connection whose time has come.
@@ -111,9 +117,13 @@ class AdReading:
         Raises:
             StoreUnavailable: connections cannot be read.
         """
-        connected = await self.secrets.with_secrets()
-        places = dict.fromkeys(id_ for id_, provider in connected if provider in self.platforms)
-        return [id_ for id_ in places if any(map(self._is_due, await self._readable(id_)))]
+        connected = set(await self.secrets.with_secrets())
+        found = []
+        for id_ in sorted({id_ for id_, provider in connected if provider in self.platforms}):
+            known = await self._readable(id_)
+            if any(self._is_due(one) for one in known if (id_, one.provider) in connected):
+                found.append(id_)
+        return found
 
     async def read(
         self, workspace_id: UUID, *, at_once: bool = False, telling: Telling = lambda _: None
@@ -180,7 +190,7 @@ class AdReading:
             raise
         except PlatformRefused as fault:
             reason = told(str(fault), secrets)
-            self._pauses.pop(place, None)
+            self._forget(place)
             await self._save(connection, refused(connection, reason))
             return Outcome(connection.provider, problem=reason)
         except PlatformDown as fault:
@@ -190,7 +200,7 @@ class AdReading:
             frames = "".join(format_tb(fault.__traceback__))
             _log.error("the plugin of %s failed: %s\n%s", connection.provider, type(fault).__name__, frames)
             return await self._wait(connection, "Its answer could not be read.", None)
-        self._pauses.pop(place, None)
+        self._forget(place)
         await self._save(connection, synced(connection, accounts, began_at))
         return Outcome(connection.provider, len(accounts), rows)
 
@@ -198,21 +208,28 @@ class AdReading:
         self, connection: Connection, secrets: Mapping[str, str], holder: UUID, telling: Telling
     ) -> tuple[list[AdAccount], int]:
         """Read every account of a connection; returns them and how many rows they reported."""
-        platform = self.platforms[connection.provider]
+        place, platform = (connection.workspace_id, connection.provider), self.platforms[connection.provider]
         accounts = to_read(connection, await platform.accounts(secrets))
-        rows = 0
-        now = self.clock()
+        answered, rows, now = self._done.setdefault(place, set()), 0, self.clock()
         for account in accounts:
-            days = days_to_read(account, connection.last_synced_at, now, self.first_days)
-            steps = [(level, part) for part in in_parts(*days) for level in Level]
-            for done, (level, part) in enumerate(steps, start=1):
-                if not await self._take(connection.workspace_id, holder):
-                    raise _Overtaken
-                found = await platform.spend(account, level, *part, secrets)
-                await self._keep(connection.workspace_id, found)
-                rows += len(found)
+            first, today = days_to_read(account, connection.last_synced_at, now, self.first_days)
+            steps = [(level, *part) for part in in_parts(first, today) for level in Level]
+            for done, (level, begin, end) in enumerate(steps, start=1):
+                question = account.id, level, begin, end
+                if end == today or question not in answered:
+                    if not await self._take(connection.workspace_id, holder):
+                        raise _Overtaken
+                    found = await platform.spend(account, level, begin, end, secrets)
+                    await self._keep(connection.workspace_id, found)
+                    answered.add(question)
+                    rows += len(found)
                 telling(Progress(platform.id, account.id, done, len(steps)))
         return accounts, rows
+
+    def _forget(self, place: _Place) -> None:
+        """A reading has ended: the next one begins anew."""
+        self._pauses.pop(place, None)
+        self._done.pop(place, None)
 
     async def _keep(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
         for start in range(0, len(rows), BATCH):

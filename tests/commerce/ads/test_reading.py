@@ -264,6 +264,31 @@ async def test_a_platform_that_is_away_is_tried_later_and_says_so_after_a_day():
     assert world.platforms[0].reach() == {"act_1": (date(2026, 6, 12), date(2026, 7, 9))}
 
 
+async def test_a_reading_that_was_cut_short_goes_on_where_it_was_and_reads_today_anew():
+    """A platform that answers forty questions an hour is read in the end, however many there are."""
+    world = World()
+    platform, answers = world.platforms[0], []
+    await world.connect()
+    spend = platform.spend
+
+    async def a_few(*question):
+        if len(platform.asked) >= 20:
+            raise PlatformDown("Too many calls.", 3600)
+        return await spend(*question)
+
+    platform.spend = a_few
+    for hour in range(5):
+        world.now = NOW + hour * HOUR
+        await world.come_round()
+        answers.append([(one[1], one[3]) for one in platform.asked])
+        platform.asked.clear()
+    # Thirteen stretches at three levels: 20 of 39 questions, then the 3 of today and 17 others, then 3 and the last two.
+    assert [len(asked) for asked in answers] == [20, 20, 5, 3, 3]
+    assert all(asked[:3] == [(level, date(2026, 7, 8)) for level in Level] for asked in answers)
+    assert (await world.standing()).last_synced_at == NOW + 4 * HOUR
+    assert await world.spent() == [("EUR", 9000)]
+
+
 async def test_whoever_connects_again_does_not_wait_for_a_pause_to_end():
     world = World()
     await world.connect()
@@ -344,6 +369,8 @@ async def test_a_note_without_credentials_and_an_unknown_platform_are_left_as_th
     assert await world.reading.due() == []
     assert await world.reading.read(OURS, at_once=True) == []
     assert (await world.standing()).last_synced_at is None
+    await world.secrets.save_secrets(OURS, "myads", {"token": "of a plugin that is gone"})
+    assert await world.reading.due() == []
 
 
 async def test_credentials_that_nobody_can_open_are_told_and_end_nothing(monkeypatch):
