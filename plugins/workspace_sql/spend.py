@@ -35,13 +35,16 @@ class SqlSpend:
     _database: Database
 
     async def add_spend(self, workspace_id: UUID, rows: Sequence[SpendRow]) -> None:
-        """Keep new versions, and what their entities are called, in one commit."""
-        async with self._database.write(f"{AD_SPEND.name} {workspace_id}", unhurried=True) as connection:
-            for batch in _batches([_row_of(workspace_id, row) for row in rows]):
+        """Keep what entities are called, then new versions, some at a time: others write in between."""
+        turn = f"{AD_SPEND.name} {workspace_id}"
+        named = _named_last(workspace_id, rows)
+        for start in range(0, len(named), _BATCH):
+            async with self._database.write(turn, unhurried=True) as connection:
+                some = named[start : start + _BATCH]
+                await connection.run_sync(_upsert, AD_ENTITIES, some, newer="told_at")
+        for batch in _batches([_row_of(workspace_id, row) for row in rows]):
+            async with self._database.write(turn, unhurried=True) as connection:
                 await connection.run_sync(_keep, batch)
-            named = _named_last(workspace_id, rows)
-            if named:
-                await connection.run_sync(_upsert, AD_ENTITIES, named, newer="told_at")
 
     async def spend(self, plan: SpendPlan) -> list[SpendSum]:
         """Sums of what counts."""
