@@ -27,6 +27,7 @@ TOOLS: Final = (
     ("get_attribution", "Attribution", "GET /attribution"),
     ("get_ads", "Ads", "GET /ads"),
     ("get_revenue", "Revenue", "GET /revenue"),
+    ("get_commerce_metrics", "Commerce metrics", "GET /commerce-metrics"),
     ("get_subscriptions", "Subscriptions", "GET /subscriptions"),
     ("get_metrics", "Metrics", "POST /metrics"),
     ("list_metrics", "Metric catalog", "GET /metrics/catalog"),

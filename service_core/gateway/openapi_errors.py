@@ -84,6 +84,7 @@ def _schema(status: int) -> dict[str, Any]:
     if codes:
         properties |= {
             "code": {"type": "string", "description": f"Stable: {', '.join(codes)}, or one added later."},
+            "reason": {"type": "string", "description": "Equal to `code`, on routes that say so."},
             "field": {"type": "string", "description": "The offending parameter or JSON path."},
             "hint": {"type": "string", "description": "What to do."},
         }

@@ -19,6 +19,7 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
             "invalid_interval", "invalid_cursor", "invalid_attribution", "workspace_id_not_allowed",
             "unknown_filter", "invalid_platform", "invalid_level", "invalid_idempotency_key",
             "invalid_email", "unknown_scope",
+            "missing_range", "invalid_date", "range_inverted", "not_hour_aligned", "end_in_future",
         }
     ),
     403: frozenset(
@@ -50,6 +51,7 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
         {
             "limiter_unavailable", "data_unverified", "ads_unavailable", "query_timeout",
             "queue_unavailable", "checkout_unavailable", "mail_unavailable", "links_unavailable",
+            "revenue_unverified", "spend_unverified", "costs_unverified",
         }
     ),
 }  # fmt: skip

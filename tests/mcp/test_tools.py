@@ -29,8 +29,6 @@ create_report update_report delete_report create_dashboard update_dashboard dele
 reorder_dashboard create_analysis update_analysis delete_analysis create_share_link revoke_share_link
 undo
 """
-NOT_YET = {"get_commerce_metrics"}
-"""Tools of the contract whose routes are not there."""
 
 CORE = load([("builtin", builtin)]).operations
 TOOLS_BY_NAME = {tool.name: tool for tool in tools_of(CORE)}
@@ -50,7 +48,7 @@ async def listed(program):
 
 
 def test_the_tools_are_those_of_the_contract_in_its_order():
-    assert [name for name, _, _ in TOOLS] == [name for name in CONTRACT.split() if name not in NOT_YET]
+    assert [name for name, _, _ in TOOLS] == CONTRACT.split()
 
 
 def test_every_operation_a_key_opens_is_a_tool_and_no_other():

@@ -63,20 +63,30 @@ class SpendSource:
             spending = await self.store.spending_platforms(workspace.id)
         except StoreUnavailable:
             return _silent(now, Reason.SOURCE_ERROR)
-        ours = [one for one in known if (one.is_live or one.is_broken) and advertises(one)]
+        ours = [one for one in known if is_measured(one)]
         if not ours:
             return _silent(now, Reason.NO_AD_PLATFORM)
-        read = [one.last_synced_at for one in ours if one.is_live and one.last_synced_at]
+        read = [through for one in ours if one.is_live and (through := read_through(one, now))]
         if len(read) < len(ours):
             return _silent(now, Reason.SOURCE_ERROR)
         platforms = spending | {one.provider for one in ours}
-        watermark = min(now if now - last < PATIENCE else last for last in read)
-        return SourceState(watermark, several=frozenset({"platform"} if len(platforms) > 1 else ()))
+        return SourceState(min(read), several=frozenset({"platform"} if len(platforms) > 1 else ()))
 
 
 def advertises(connection: Connection) -> bool:
     """Whether spend may be expected of a connection."""
     return reports_spend(connection.provider, connection.kind)
+
+
+def is_measured(connection: Connection) -> bool:
+    """Whether its spend is part of every sum: as long as it is connected, in error or not."""
+    return (connection.is_live or connection.is_broken) and advertises(connection)
+
+
+def read_through(connection: Connection, now: datetime) -> datetime | None:
+    """Up to when its spend is believed present (semantics 19.1); None as long as it was never read."""
+    last = connection.last_synced_at
+    return now if last is not None and now - last < PATIENCE else last
 
 
 def _silent(now: datetime, reason: Reason) -> SourceState:

@@ -42,7 +42,7 @@ class Questions:
 
         Raises:
             QueryTimeout: a source missed its budget.
-            StoreUnavailable: a source cannot be read.
+            SourceUnavailable: a source cannot be read.
         """
         if question.buckets is not None and not question.buckets.starts:
             return Table((), 0, tuple(0 for _ in question.metrics))

@@ -17,12 +17,12 @@ from typing import Any
 from service_core.access.model import Caller
 from service_core.insight.catalog import Catalog, Metric
 from service_core.insight.measures import Leaf, Relation
-from service_core.insight.ports import Grid, Sort
+from service_core.insight.ports import Aggregate, Grid, Sort, StoreUnavailable
 from service_core.insight.query.formula import Atom, Reader, reader
 from service_core.insight.query.ordering import ordered
 from service_core.insight.query.parts import Part, Split, as_sent, plan_of, split
 from service_core.insight.query.question import BUCKET, Question, Row, Table
-from service_core.insight.query.sources import Source
+from service_core.insight.query.sources import Source, SourceUnavailable
 from service_core.insight.query.tally import Tally
 from service_core.kernel.ranges import Buckets, Span, Unit
 from service_core.kernel.reading import Number, Reason, Unavailable
@@ -79,14 +79,15 @@ class Run:
         plan = plan_of(part, question, self.catalog, self.who)
         composed = tuple(as_sent(metric.measure, part.sent) for metric in self._measured)
         rest = tuple(leaf for leaf in plan.measures if leaf not in composed)
-        grid = await part.source.aggregate(
+        grid = await _told(
+            part,
             replace(
                 plan,
                 measures=(*composed, *rest),
                 order=self._sorts(part),
                 limit=question.limit,
                 offset=question.offset,
-            )
+            ),
         )
         tally = Tally([part])
         self._count(tally, part, grid)
@@ -123,9 +124,7 @@ class Run:
             tally.row((start, ()))
 
     async def _asked(self, part: Part, tally: Tally) -> None:
-        self._count(
-            tally, part, await part.source.aggregate(plan_of(part, self.question, self.catalog, self.who))
-        )
+        self._count(tally, part, await _told(part, plan_of(part, self.question, self.catalog, self.who)))
 
     async def _day_by_day(self, part: Part, tally: Tally) -> None:
         """Means over the full local days of the range, or of each bucket (stickiness)."""
@@ -138,7 +137,7 @@ class Run:
         self._count(
             by_day,
             part,
-            await part.source.aggregate(plan_of(part, daily, self.catalog, self.who)),
+            await _told(part, plan_of(part, daily, self.catalog, self.who)),
             bucketed=True,
         )
         slots = [tally.slots[atom] for atom in part.sent]
@@ -181,6 +180,18 @@ class Run:
             _exact(added.get(metric.measure, 0)) if isinstance(metric.measure, Leaf) else None
             for metric in self._metrics
         )
+
+
+async def _told(part: Part, plan: Aggregate) -> Grid:
+    """What a source says to a plan.
+
+    Raises:
+        SourceUnavailable: it cannot be read.
+    """
+    try:
+        return await part.source.aggregate(plan)
+    except StoreUnavailable as fault:
+        raise SourceUnavailable(part.source.relations) from fault
 
 
 def _exact(value: float | Fraction) -> Number:

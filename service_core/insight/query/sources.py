@@ -13,7 +13,7 @@ from service_core.access.model import Workspace
 from service_core.insight.attribution.model import Models
 from service_core.insight.freshness import Queue, data_through
 from service_core.insight.measures import Relation
-from service_core.insight.ports import Aggregate, Aggregates, Grid, Paths
+from service_core.insight.ports import Aggregate, Aggregates, Grid, Paths, StoreUnavailable
 from service_core.insight.query.fitted import FittedCredits
 from service_core.kernel.reading import Reason
 
@@ -48,6 +48,18 @@ class Source(Protocol):
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Whether it measures for a workspace, and how far its data reaches."""
+
+
+class SourceUnavailable(StoreUnavailable):
+    """A source cannot be read.
+
+    Attributes:
+        relations: those it would have answered for.
+    """
+
+    def __init__(self, relations: frozenset[Relation]) -> None:
+        super().__init__()
+        self.relations = relations
 
 
 NOT_CONNECTED: Final = {

@@ -1,0 +1,84 @@
+"""What `GET /commerce-metrics` answers (contract 3.15)."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from service_core.insight.attribution.model import Attribution
+from service_core.insight.query.requested import RefundBasis
+from service_core.kernel.params import Answer
+
+
+class RevenueCompleteness(Answer):
+    """Whether revenue is known to the end of the range."""
+
+    complete: bool
+    through: datetime = Field(description="Up to when it is known, at most the end of the range.")
+
+
+class PlatformCompleteness(Answer):
+    """Whether the spend of one ad platform is known to the end of the range."""
+
+    platform: str
+    complete: bool
+    through: datetime = Field(description="Up to when it was read, at most the end of the range.")
+
+
+class SpendCompleteness(Answer):
+    """Whether spend is known to the end of the range."""
+
+    complete: bool
+    through: datetime | None = Field(
+        description="That of the platform that was read least far; null without one."
+    )
+    platforms: list[PlatformCompleteness]
+
+
+class CostsCompleteness(Answer):
+    """Whether everything sold has a cost."""
+
+    complete: bool
+    covered_revenue_share: float | None = Field(
+        description="How much of revenue has a cost; null without any."
+    )
+
+
+class Completeness(Answer):
+    """What of the answer is the whole truth."""
+
+    complete: bool = Field(description="Whether all parts are.")
+    revenue: RevenueCompleteness
+    spend: SpendCompleteness
+    costs: CostsCompleteness
+
+
+class CommerceMetrics(Answer):
+    """Revenue, what it cost, and what is left; money in major units, null is what is not known."""
+
+    start_date: datetime
+    end_date: datetime = Field(description="Exclusive.")
+    timezone: str
+    currency: str
+    gross_revenue: float | None
+    discounts: float | None
+    revenue: float | None
+    refunds: float | None = Field(description="A positive amount.")
+    net_revenue: float | None
+    shipping: float | None
+    taxes: float | None
+    fees: float | None
+    orders: int | None
+    aov: float | None
+    new_customers: int | None
+    spend: float | None = Field(description="The metric `ad_spend`.")
+    cogs: float | None
+    shipping_costs: float | None
+    profit: float | None
+    margin: float | None
+    roas: float | None
+    platform_roas: float | None = Field(description="Null with several platforms: each claims for itself.")
+    mer: float | None
+    cac: float | None
+    attribution: Attribution = Field(description="The workspace's default, by which `roas` is credited.")
+    refund_basis: RefundBasis
+    completeness: Completeness
