@@ -23,8 +23,8 @@ from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
 from service_core.access.workspaces import Workspaces
 from service_core.changes.write import Writes
-from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.credited import AdCredits
+from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.commerce.subscriptions.source import SubscriptionSource
