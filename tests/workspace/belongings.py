@@ -88,9 +88,15 @@ class Belongings:
 
     async def rule(self, key, deleted):
         asset = ConnectedAccount("act_1", "Main", (Asset("1234", "Pixel"),))
-        workspace = self.office.workspaces[key]
+        workspace, now = self.office.workspaces[key], self.office.now
         made = Connection(
-            workspace.id, "meta", ProviderKind.ADS, ConnectionStatus.CONNECTED, self.office.now, (asset,)
+            workspace.id,
+            "meta",
+            ProviderKind.ADS,
+            ConnectionStatus.CONNECTED,
+            now,
+            (asset,),
+            last_synced_at=now,
         )
         await self.office.service.ports.workspace.save_connection(made)
         event = {"trigger_event": f"purchase_{next(self.number)}"}
