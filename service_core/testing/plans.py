@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from service_core.commerce.ads.touches import TAGS
 from service_core.insight.cohorts.ports import CohortPlan
 from service_core.insight.columns import COLUMNS, JOINED
 from service_core.insight.dimensions import DIMENSIONS
@@ -156,6 +157,14 @@ def every_column(random: Random, world: World, relation: Relation) -> Aggregate:
     measures = tuple(count(relation, Predicate(column, Op.IS_SET)) for column in sorted(COLUMNS[relation]))
     credit = _credit(random) if relation is Relation.CREDITS else None
     return Aggregate(scan(random, world), measures, credit=credit)
+
+
+def by_tags(random: Random, world: World) -> Aggregate:
+    """Credits by everything that tells which ad a touch came from, and by more."""
+    columns = ("touch.channel", "person_is_new", *(f"touch.{tag}" for tag in TAGS))
+    dimensions = tuple({str(Relation.CREDITS): column} for column in columns)
+    measures = tuple(total(column, Relation.CREDITS) for column in ("credit", "amount"))
+    return Aggregate(scan(random, world), measures, dimensions, credit=_credit(random))
 
 
 def people(random: Random, world: World) -> PeoplePage:

@@ -107,6 +107,15 @@ class Agreement(Kit):
 
     @given(drawn=worlds())
     @on_worlds
+    async def test_credits_by_all_that_tells_of_an_ad_agree(
+        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+    ) -> None:
+        world, random = drawn
+        await told(world, random, store, oracle)
+        await agree(store, oracle, "aggregate", plans.by_tags(random, world))
+
+    @given(drawn=worlds())
+    @on_worlds
     async def test_pages_and_names_agree(
         self, store: Store, oracle: Store, drawn: tuple[World, Random]
     ) -> None:
