@@ -189,7 +189,8 @@ async def test_each_role_of_many_machines_is_ready_by_its_own_unit_and_an_event_
     file = DEPLOY / "many-machines" / "touchpoint@.service"
     async with AsyncExitStack() as running:
         said = {
-            role: await running.enter_async_context(shared.started(unit(file, {}, role))) for role in Role
+            role: await running.enter_async_context(shared.started(unit(file, SECRETS, role)))
+            for role in Role
         }
         for role in Role:
             assert await ready(said[role], {role}) == {role}
