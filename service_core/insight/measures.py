@@ -108,7 +108,15 @@ class Relation(StrEnum):
         platform left it out. Conditions on these are met by days, and by entities where they are
         grouped by.
     ``SUBSCRIPTIONS``
-        Movements and states of subscriptions (semantics 16.6, 16.7).
+        One row per ``product``, ``provider``, ``plan`` and ``currency`` with what its subscriptions did in
+        the span or bucket, and what they are at its end, or at present when that is not over (semantics
+        16.6, 16.7). Columns, beside these: ``mrr``, ``arr``, ``active_subscriptions`` (at the end),
+        ``active_at_start``; ``mrr_new``, ``mrr_expansion``, ``mrr_reactivation``, and at or below zero
+        ``mrr_contraction``, ``mrr_churn``; ``charged``; ``new_subscriptions``,
+        ``churned_subscriptions``, ``trials_started``, ``trials_ended``, ``trials_converted``,
+        ``failed_payments``. Money is in minor units, worth a month in exact parts of them. A change of
+        product or plan takes the worth over without a movement; what it then costs more or less moved
+        in the new one.
     ``COSTS``
         Costs of what was sold (semantics 17: ``cogs``, ``shipping_costs``).
     ``DELIVERIES``

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -16,12 +16,11 @@ from service_core.commerce.subscriptions.standing import Stance, Standing, month
 from service_core.commerce.subscriptions.summary import METRICS, Summing
 from service_core.insight.people.ports import Origin, People
 from service_core.insight.query.questions import Questions
-from service_core.insight.range_query import RangeQuery
-from service_core.kernel.date_range import DateRange, RangeAnswer
+from service_core.kernel.date_range import DateRange, RangeAnswer, between
 from service_core.kernel.money import to_major
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal
-from service_core.kernel.params import Clamp
+from service_core.kernel.params import Clamp, QueryModel
 from service_core.kernel.ranges import Range
 
 _PERSONAL: Final = ("user_id", "visitor_id")
@@ -31,10 +30,11 @@ _PERSONAL: Final = ("user_id", "visitor_id")
 _NOBODY: Final = Origin(None, None)
 
 
-class SubscriptionsQuery(RangeQuery):
+class SubscriptionsQuery(QueryModel):
     """Parameters of `GET /subscriptions`; without a range, the last 30 days."""
 
-    needed: ClassVar = ()
+    start_date: str | None = Field(default=None, description="Start, inclusive; goes with `end_date`.")
+    end_date: str | None = Field(default=None, description="End, inclusive.")
     provider: str | None = Field(default=None, description="Subscriptions of one provider.")
     status: SubscriptionStatus | None = Field(
         default=None, description="Lists those that stood so at the end of the range; the summary is of all."
@@ -43,10 +43,14 @@ class SubscriptionsQuery(RangeQuery):
     cursor: str | None = Field(default=None, description="`next_cursor` of the page before.")
 
     def asked(self, who: Caller) -> Range:
-        """The range, or the last 30 days."""
+        """The range, or the last 30 days.
+
+        Raises:
+            BadRequest: one date without the other, one that does not parse, or the start after the end.
+        """
         if self.start_date is None and self.end_date is None:
             return DateRange(preset="last_30_days").resolve(who.workspace.zone, who.now, None)
-        return super().asked(who)
+        return between(self.start_date, self.end_date, who.workspace.zone, who.now)
 
     def binding(self, who: Caller) -> bytes:
         """What a cursor of this request is bound to."""

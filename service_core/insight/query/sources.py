@@ -1,7 +1,6 @@
 """Where leaves are evaluated: a source answers for some relations.
 
-The event store is one. Ad spend, subscriptions and costs join later as further sources; nothing
-else of the query layer changes then.
+The event store is one; ad spend and subscriptions are further ones, each by a port of its own.
 """
 
 from collections.abc import Mapping
