@@ -9,28 +9,35 @@ from uuid import UUID
 from plugins.events_sql.adapter import SqlEvents
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.journey import journey
+from plugins.events_sql.people import people
 from service_core.extension.registry import load
-from service_core.plugin import JourneyPlan
+from service_core.plugin import JourneyPlan, PeoplePage
 from service_core.testing.generated import world
 from service_core.testing.story import Story
 from tests.plugins.events_sql.conftest import SPAN
 
-SCANNED = re.compile(r"Table: \w+\.main\.(\w+)\s*│\s*│ Type: Sequential Scan")
+SCANNED = re.compile(r'"Table": "events\.main\.(\w+)",\s*"Type": "Sequential Scan"')
 
 
 class Explaining:
-    """A reader that notes how the engine finds what it keeps."""
+    """A reader that notes how the engine finds what it keeps and answers."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self.rows = reader.rows
         self.scanned: dict[str, set[str]] = {}
 
     def keep(self, name, statement):
-        text, values = self.reader._statements.render(statement)
-        plan = self.reader.text(f"EXPLAIN ANALYZE {text}", values)[0][1]
-        self.scanned[name] = set(SCANNED.findall(plan))
+        self._note(name, statement)
         self.reader.keep(name, statement)
+
+    def rows(self, statement):
+        self._note(f"answer {len(self.scanned)}", statement)
+        return self.reader.rows(statement)
+
+    def _note(self, name, statement):
+        text, values = self.reader._statements.render(statement)
+        plan = self.reader.text(f"EXPLAIN (ANALYZE, FORMAT json) {text}", values)[0][1]
+        self.scanned[name] = set(SCANNED.findall(plan))
 
 
 def busy(story: Story) -> Story:
@@ -60,6 +67,21 @@ async def test_all_of_one_person_is_found_by_indexes(duckdb: SqlEvents) -> None:
 
     scanned = await duckdb._engine.read(explained)
     assert {"asked", "theirs", "their_events", "sharing", "own_touches", "deeds"} < scanned.keys()
+    assert set().union(*scanned.values()) <= {"persons"}, scanned
+
+
+async def test_of_a_page_of_persons_only_who_is_there_is_looked_for_among_all(duckdb: SqlEvents) -> None:
+    story = busy(Story())
+    await duckdb.append(story.events)
+    plan = PeoplePage(story.scan(SPAN), 3, 0, "last_seen")
+
+    def explained(reader: Reader) -> dict[str, set[str]]:
+        noting = Explaining(reader)
+        assert len(people(plan, noting)[0]) == 3  # type: ignore[arg-type]
+        return noting.scanned
+
+    scanned = await duckdb._engine.read(explained)
+    assert "events" in scanned.pop("crowd")
     assert set().union(*scanned.values()) <= {"persons"}, scanned
 
 
