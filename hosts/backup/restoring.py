@@ -91,7 +91,28 @@ def _opened(source: Path, beside: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="touchpoint-restore-", dir=beside) as folder:
         try:
             with tarfile.open(source) as pack:
-                pack.extractall(folder, filter="data")
+                _unpack(pack, Path(folder).resolve())
         except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error):
             raise StartupError(f"{source} is no backup: it is no whole .tar or .tar.gz.") from None
         yield Path(folder)
+
+
+def _unpack(pack: tarfile.TarFile, folder: Path) -> None:
+    """Files and folders, each inside; the filter that does so elsewhere is not in every Python 3.11.
+
+    Raises:
+        tarfile.TarError: there is something else in it, or it is not whole.
+    """
+    for member in pack:
+        place, content = (
+            (folder / member.name).resolve(),
+            pack.extractfile(member) if member.isfile() else None,
+        )
+        if not place.is_relative_to(folder) or not (content or member.isdir()):
+            raise tarfile.TarError(member.name)
+        if content is None:
+            place.mkdir(parents=True, exist_ok=True)
+            continue
+        with content, place.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
+        place.chmod(member.mode & 0o666 | 0o600)

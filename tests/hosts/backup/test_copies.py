@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import tarfile
 
 import pytest
 
@@ -211,6 +212,19 @@ def test_a_packed_backup_that_was_cut_short_is_refused_in_a_sentence(config, tmp
     with pytest.raises(StartupError, match=r"cut\.tar\.gz is no backup: it is no whole"):
         restore(cut, tmp_path / "new" / "again")
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("../there", tarfile.REGTYPE), ("/there", tarfile.REGTYPE), ("link", tarfile.SYMTYPE)]
+)
+def test_a_packed_backup_puts_nothing_elsewhere(tmp_path, name, kind):
+    member = tarfile.TarInfo(name if name[0] != "/" else str(tmp_path / "there"))
+    member.type, member.linkname = kind, str(tmp_path)
+    with tarfile.open(tmp_path / "foreign.tar", "w") as pack:
+        pack.addfile(member)
+    with pytest.raises(StartupError, match=r"foreign\.tar is no backup"):
+        restore(tmp_path / "foreign.tar", tmp_path / "new" / "again")
+    assert [path.name for path in tmp_path.rglob("*")] == ["foreign.tar", "new"]
 
 
 def full(*_, **__):
