@@ -45,7 +45,7 @@ def superseded_money(table: Any, since: Expression | None) -> sa.Select[Any]:
     c = table.c
     moved = c.revenue.is_not(None)
     one, other = _sides(c, charge_or_refund(c), moved, moved, since)
-    return _superseded(one, other, again=one.what == CHARGE)
+    return _superseded(one, other, again=one.c.what == CHARGE)
 
 
 def superseded_conversions(table: Any, since: Expression | None, *, any_revenue: bool) -> sa.Select[Any]:
@@ -58,15 +58,15 @@ def superseded_conversions(table: Any, since: Expression | None, *, any_revenue:
 
 def _sides(
     c: Any, what: Expression, told: Expression, provided: Expression, since: Expression | None
-) -> tuple[Any, Any]:
-    """What events say of orders, and what those of providers do: columns of each."""
+) -> tuple[sa.Subquery, sa.Subquery]:
+    """What events say of orders, and what those of providers do."""
     said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), _standing(c).label("standing"))
     said = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None))
     one, other = said.where(told), said.where(provided, sa.not_(is_tracked(c)))
     if since is not None:
         one = one.where(c.timestamp >= since, c.timestamp < END)
         other = other.where(c.timestamp >= since, c.timestamp < UNTIL)
-    return one.subquery("report").c, other.subquery("provided").c
+    return one.subquery("report"), other.subquery("provided")
 
 
 def _standing(c: Any) -> Expression:
@@ -75,18 +75,20 @@ def _standing(c: Any) -> Expression:
     return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + c.source), else_=sa.literal("1") + c.source)
 
 
-def _superseded(one: Any, other: Any, *, again: Expression) -> sa.Select[Any]:
+def _superseded(report: sa.Subquery, provided: sa.Subquery, *, again: Expression) -> sa.Select[Any]:
     """The reports which another makes superfluous: one that knows better, or that said it before.
 
     Args:
-        one: columns of reports.
-        other: columns of those of providers.
+        report: all of them.
+        provided: those of providers.
         again: whether what one source says twice is the same.
     """
+    one, other = report.c, provided.c
     earlier = sa.or_(
         other.timestamp < one.timestamp, sa.and_(other.timestamp == one.timestamp, other.seq < one.seq)
     )
     repeats = sa.and_(other.standing == one.standing, again, earlier)
     apart = sa.func.abs(fn.Micros(one.timestamp) - fn.Micros(other.timestamp))
-    same = (one.order_id == other.order_id, one.what == other.what)
-    return sa.select(one.seq).where(*same, apart < _WEEK, sa.or_(other.standing > one.standing, repeats))
+    same = report.join(provided, sa.and_(one.order_id == other.order_id, one.what == other.what))
+    found = sa.select(one.seq).select_from(same)
+    return found.where(apart < _WEEK, sa.or_(other.standing > one.standing, repeats))
