@@ -111,8 +111,8 @@ async def _pages(
     """Everything an edge holds, page after page."""
     after: str | None = None
     while True:
-        turned = {"limit": str(_PAGE), **question} | ({"after": after} if after else {})
-        answer = await client.get(path, turned)
+        turned = {**question, "after": after} if after else question
+        answer = await client.page(path, turned, _PAGE)
         for told in answer.get("data") or ():
             yield told
         paging = answer.get("paging") or {}

@@ -19,6 +19,16 @@ _LATER: Final = frozenset({1, 2, 4, 17, 32, 341, 368, 613, *range(80000, 80015)}
 """Codes of too many calls, and of faults of theirs."""
 
 
+_TOO_MUCH: Final = "reduce the amount of data"
+"""Said with code 1, which means anything else, too."""
+_LEAST: Final = 25
+"""Rows of a page below which nothing smaller is asked for."""
+
+
+class _TooMuch(PlatformDown):
+    """The page is too large."""
+
+
 @cache
 def _trust() -> ssl.SSLContext:
     """Whom to trust, read once: it takes longer than a question."""
@@ -40,13 +50,22 @@ class MetaClient:
     async def __aexit__(self, *fault: Any) -> None:  # noqa: PYI036 - handed on as it is
         await self._http.__aexit__(*fault)
 
-    async def get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
-        """The answer of an edge.
+    async def page(self, path: str, question: Mapping[str, str], size: int) -> Mapping[str, Any]:
+        """A page of what an edge holds; a smaller one, where Meta finds it too much at once.
 
         Raises:
             PlatformDown: Meta cannot be read now.
             PlatformRefused: the token is not good for it.
         """
+        while True:
+            try:
+                return await self._get(path, {**question, "limit": str(size)})
+            except _TooMuch:
+                if size <= _LEAST:
+                    raise
+                size //= 2
+
+    async def _get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
         try:
             answer = await self._http.get(f"{self._api}/{path}", params=question)
         except httpx2.HTTPError as fault:
@@ -67,6 +86,8 @@ class MetaClient:
         known = code in _LATER or code in _CREDENTIALS
         if code in _CREDENTIALS or (not known and answer.status_code in {401, 403}):
             raise PlatformRefused(reason)
+        if code == 1 and _TOO_MUCH in reason:
+            raise _TooMuch(reason)
         asked = ad_figures.seconds_to_wait(answer.headers.get("retry-after"), self._clock())
         raise PlatformDown(reason, asked or _regained(answer.headers.get("x-business-use-case-usage")))
 

@@ -155,6 +155,25 @@ async def test_the_time_to_wait_is_read_from_what_meta_tells(api, header, expect
     assert fault.value.retry_after == expected
 
 
+@pytest.mark.parametrize(("most", "sizes"), [(130, [500, 250, 125]), (10, [500, 250, 125, 62, 31, 15])])
+async def test_a_page_that_is_too_much_is_asked_for_in_smaller_ones(api, most, sizes):
+    said = {
+        "message": "Please reduce the amount of data you're asking for, then retry your request",
+        "code": 1,
+    }
+
+    def answers(asked):
+        return Answer({"data": []}) if int(asked.query["limit"]) <= most else Answer({"error": said}, 500)
+
+    api.answers = answers
+    if most < min(sizes):
+        with pytest.raises(PlatformDown, match="reduce the amount"):
+            await read(api)
+    else:
+        assert await read(api) == []
+    assert [int(asked.query["limit"]) for asked in api.asked] == sizes
+
+
 async def test_a_row_of_another_shape_is_no_row(api):
     for row in ({}, {"ad_id": "1", "campaign_id": "2", "date_start": "soon"}, {"ad_id": "1", "campaign_id": "2", "date_start": "2026-07-01", "spend": "much"}, []):  # fmt: skip
         api.answers = lambda _, row=row: Answer({"data": [row]})
