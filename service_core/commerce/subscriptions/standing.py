@@ -27,8 +27,9 @@ _LONGEST: Final = 1100
 class Standing(StrEnum):
     """What a subscription counts as.
 
-    A canceled one counts as before until the end of its last paid period. One nobody named a price of
-    is no paid one yet: what it is worth is not known. ``idle`` is paused, unpaid or incomplete.
+    A canceled one counts as before until the end of its last paid period, and as active when nothing
+    was known before. One nobody named a price of is no paid one yet: what it is worth is not known.
+    ``idle`` is paused, unpaid or incomplete.
     """
 
     TRIALING = "trialing"
@@ -94,22 +95,25 @@ def stances(states: Iterable[SubscriptionState]) -> Iterator[Stance]:
         states: of one subscription, each once, in any order.
     """
     known = list(told(sorted(states, key=lambda state: (state.at, state.message_id))))
+    standing: Standing | None = None
     for state, following in zip_longest(known, known[1:]):
         if following is not None and following.at == state.at:
             continue
-        standing, end = _standing_of(state), state.ended_at
+        standing, end = _standing_of(state, standing), state.ended_at
         yield Stance(state.at, standing, state)
         is_over_by_then = following is None or (end is not None and end < following.at)
         if standing is not Standing.ENDED and end is not None and is_over_by_then:
-            yield Stance(end, Standing.ENDED, state)
+            standing = Standing.ENDED
+            yield Stance(end, standing, state)
 
 
-def _standing_of(state: SubscriptionState) -> Standing:
-    end, trial = state.ended_at, state.trial_ends_at
-    if (state.status is SubscriptionStatus.CANCELED and end is None) or (end is not None and end <= state.at):
+def _standing_of(state: SubscriptionState, before: Standing | None) -> Standing:
+    end = state.ended_at
+    is_canceled = state.status is SubscriptionStatus.CANCELED
+    if (is_canceled and end is None) or (end is not None and end <= state.at):
         return Standing.ENDED
-    if state.status is SubscriptionStatus.CANCELED and trial is not None and end is not None and end <= trial:
-        return Standing.TRIALING
+    if is_canceled and before is not None:
+        return before
     standing = _STANDINGS.get(state.status, Standing.IDLE)
     return Standing.IDLE if standing in PAID and month_of(state) is None else standing
 

@@ -236,3 +236,20 @@ async def test_a_price_beyond_all_that_is_sold_is_no_price(shop):
         ),
     )
     assert await values(shop, "active_subscriptions", "mrr") == [1, 6190476190.48]
+
+
+@pytest.mark.parametrize(
+    ("status", "mrr", "counts_as"),
+    [("past_due", 10.0, "past_due"), ("trialing", 0, "trialing"), ("unpaid", 0, None)],
+)
+async def test_a_canceled_subscription_counts_as_before_until_it_ends(shop, status, mrr, counts_as):
+    ends = FIRST.replace(month=7, day=2)
+    await told(
+        shop,
+        replace(MONTHLY, status=SubscriptionStatus(status), trial_ends_at=ends),
+        at(MONTHLY, 9, status=SubscriptionStatus.CANCELED, ended_at=ends),
+    )
+    summary = (await shop.get("/subscriptions", start_date="2026-06-01", end_date="2026-06-30"))["summary"]
+    standing = {name: summary[name] for name in ("active", "past_due", "trialing")}
+    assert summary["mrr"] == mrr
+    assert standing == dict.fromkeys(standing, 0) | ({counts_as: 1} if counts_as else {})
