@@ -1,0 +1,32 @@
+"""What several processes tell of subscriptions at once is told once."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+
+from service_core.plugin import MovementKind, MovementPlan
+from tests.commerce.subscriptions.selling import CHARGED, FIRST, MONTHLY, at
+
+PLAN_EDGES = (FIRST, FIRST + timedelta(days=60))
+
+
+async def test_messages_that_two_processes_take_at_once_count_once(opened, directory, founded):
+    workspace = founded.workspace.id
+    messages = [MONTHLY, *(at(MONTHLY, day, amount=1000 * day) for day in range(2, 7))]
+    async with opened() as other:
+        tellers = (directory, other) * 6
+        told = (
+            store.add_subscription_facts(
+                workspace, [messages[n // 2]], [replace(CHARGED, message_id=f"c{n // 4}")]
+            )
+            for n, store in enumerate(tellers)
+        )
+        await asyncio.gather(*told)
+        moved = await other.subscription_movements(MovementPlan(workspace, PLAN_EDGES))
+    found = {each.kind: (each.count, each.worth, each.amount) for each in moved}
+    assert found == {
+        MovementKind.NEW: (1, Fraction(1000), 0),
+        MovementKind.EXPANSION: (5, Fraction(5000), 0),
+        MovementKind.CHARGE: (3, Fraction(0), 3000),
+    }
