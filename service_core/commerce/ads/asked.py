@@ -67,8 +67,8 @@ class AdsQuery(QueryModel):
         is_day = name in ("date_from", "date_through")
         found = None if is_day and not _DAY.fullmatch(text.strip()) else parse(text, who.workspace.zone)
         if found is None:
-            form = "a day (YYYY-MM-DD)" if is_day else "a date or an instant (ISO 8601)"
-            raise BadRequest(f"{name} is not {form}", "invalid_date_range", field=name)
+            complaint = f"{name} is not a day (YYYY-MM-DD)" if is_day else DATES_REQUIRED
+            raise BadRequest(complaint, "invalid_date_range", field=name)
         return found
 
     def of_platform(self, connected: Iterable[str]) -> str | None:

@@ -46,7 +46,13 @@ class RevenueQuery(RangeQuery):
     def question(self, asked: Range) -> Question:
         """Everything asked for, as one row."""
         narrowed = (Filter("provider", value=self.provider),) if self.provider else ()
-        return Question(_METRICS, asked, filters=narrowed, order_refunds=self.refund_basis == "order")
+        return Question(
+            _METRICS,
+            asked,
+            filters=narrowed,
+            order_refunds=self.refund_basis == "order",
+            include_bots=self.include_bots,
+        )
 
 
 @operation("GET /revenue", tag="marketing")

@@ -171,6 +171,11 @@ async def test_what_does_not_fit_is_refused_by_its_code(shop, parameters, code):
     assert await shop.refused("GET", "/ads", **parameters) == (400, code)
 
 
+async def test_a_date_that_does_not_parse_is_refused_in_the_words_of_the_specification(shop):
+    _, body = await shop.ask("GET", "/ads", "start_date=someday&end_date=2026-07-02")
+    assert (body["error"], body["field"]) == ("start_date and end_date required (ISO 8601)", "start_date")
+
+
 async def test_the_longest_range_is_a_leap_year(shop):
     await shop.get("/ads", date_from="2025-07-01", date_through="2026-07-01")
 
