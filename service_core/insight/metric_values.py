@@ -119,7 +119,7 @@ async def post_metrics(
         refund_basis=body.refund_basis,
         currency=who.workspace.currency,
         unavailable=not_measured(ids, now),
-        complete=await questions.complete(who, asked, ids),
+        complete=await questions.complete(who, asked, ids, question.held),
     )
 
 

@@ -105,7 +105,9 @@ class _Reading:
             ],
             platforms=[status for one in ours for status in _statuses(one)],
             truncated=len(rows) > limit,
-            complete=await self.questions.complete(self.who, self.days, ("ad_spend",)),
+            complete=await self.questions.complete(
+                self.who, self.days, ("ad_spend",), {"platform": self.platform}
+            ),
         )
 
     async def _sums(self) -> tuple[list[SpendSum], Mapping[tuple[str, str, str], Entity]]:
@@ -125,9 +127,14 @@ class _Reading:
         return sums, {(platform, account, entity.id): entity for platform, account, entity in named}
 
     async def _totals(self, sums: Sequence[SpendSum], ours: Sequence[Connection]) -> Mapping[str, Reading]:
-        """The metrics over all rows: of one platform where rows are of no other, so that its claims are told."""
+        """The metrics over all rows: of one platform where rows are of no other, so that its claims are told.
+
+        What is not known of all that were asked for is not told of one.
+        """
         present = {str(each.keys[0]) for each in sums} or {ours[0].provider}
-        narrowed = [Filter("platform", Op.EQ, name) for name in present if len(present) == 1]
+        unknown = await self.questions.reasons(self.who, ("ad_spend",), {"platform": self.platform})
+        is_one = len(present) == 1 and not unknown
+        narrowed = [Filter("platform", Op.EQ, name) for name in present if is_one]
         if self.level in _NARROWING:
             narrowed.append(Filter(_NARROWING[self.level], Op.IS_SET))
         question = Question(tuple(_METRICS.values()), self.days, filters=tuple(narrowed))

@@ -4,7 +4,7 @@ import asyncio
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
@@ -15,7 +15,7 @@ from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
 from service_core.insight.connections.model import Connection
 from service_core.insight.connections.ports import Connections
 from service_core.insight.connections.providers import reports_spend
-from service_core.insight.measures import Leaf, Predicate, Relation
+from service_core.insight.measures import Leaf, Operand, Predicate, Relation
 from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
 from service_core.insight.predicates import meets
 from service_core.insight.query.sources import SourceState
@@ -57,7 +57,7 @@ class SpendSource:
         return question.grid(dict(zip(question.plans, sums, strict=True)))
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Unknown as long as a platform is connected that was never read, or cannot be read now."""
+        """Unknown as long as a platform is connected that was never read, or cannot be read now; each for itself."""
         try:
             known = await self.connected.connections(workspace.id)
             spending = await self.store.spending_platforms(workspace.id)
@@ -66,11 +66,14 @@ class SpendSource:
         ours = [one for one in known if is_measured(one)]
         if not ours:
             return _silent(now, Reason.NO_AD_PLATFORM)
-        read = [through for one in ours if one.is_live and (through := read_through(one, now))]
-        if len(read) < len(ours):
-            return _silent(now, Reason.SOURCE_ERROR)
+        each: dict[tuple[str, Operand], SourceState] = {
+            ("platform", one.provider): _state_of(one, now) for one in ours
+        }
+        if any(state.reasons for state in each.values()):
+            return replace(_silent(now, Reason.SOURCE_ERROR), within=each)
         platforms = spending | {one.provider for one in ours}
-        return SourceState(min(read), several=frozenset({"platform"} if len(platforms) > 1 else ()))
+        several = frozenset({"platform"} if len(platforms) > 1 else ())
+        return SourceState(min(state.watermark for state in each.values()), several=several, within=each)
 
 
 def advertises(connection: Connection) -> bool:
@@ -87,6 +90,11 @@ def read_through(connection: Connection, now: datetime) -> datetime | None:
     """Up to when its spend is believed present (semantics 19.1); None as long as it was never read."""
     last = connection.last_synced_at
     return now if last is not None and now - last < PATIENCE else last
+
+
+def _state_of(connection: Connection, now: datetime) -> SourceState:
+    through = read_through(connection, now)
+    return SourceState(through) if connection.is_live and through else _silent(now, Reason.SOURCE_ERROR)
 
 
 def _silent(now: datetime, reason: Reason) -> SourceState:

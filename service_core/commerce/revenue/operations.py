@@ -71,7 +71,7 @@ async def get_revenue(
         questions.ask(who, replace(question, dimensions=("provider",), order=_BY_NAME)),
         questions.ask(who, question),
         questions.nothing(who, question),
-        questions.complete(who, asked, _METRICS),
+        questions.complete(who, asked, _METRICS, question.held),
     )
     told = {row.labels[0]: row.readings for row in table.rows}
     platforms = dict(_platforms(query, known, told))

@@ -77,7 +77,7 @@ async def get_subscriptions(
     found, (summary, unavailable), complete = await asyncio.gather(
         store.subscriptions(page),
         Summing(questions, store, who, asked, query.provider).summary(end),
-        questions.complete(who, asked, METRICS),
+        questions.complete(who, asked, METRICS, {"provider": query.provider}),
     )
     listed = found[: query.limit]
     origins = await people.origins(who.workspace.id, {id_ for stance in listed for id_ in _ids(stance.state)})

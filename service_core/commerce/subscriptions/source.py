@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -12,7 +12,7 @@ from service_core.commerce.subscriptions.movements import MovementKind
 from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
 from service_core.insight.connections.model import ProviderKind
 from service_core.insight.connections.ports import Connections
-from service_core.insight.measures import Leaf, Predicate, Relation
+from service_core.insight.measures import Leaf, Operand, Predicate, Relation
 from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
 from service_core.insight.predicates import meets
 from service_core.insight.query.sources import SourceState
@@ -85,7 +85,7 @@ class SubscriptionSource:
         return _grid(cells, leaves, is_one=not plan.buckets and not grouped)
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """Measured as soon as a revenue provider is connected, unless one cannot be believed.
+        """Measured as soon as a revenue provider is connected, unless one cannot be believed; each for itself.
 
         Providers send what happens when it happens, and again until it is taken.
         """
@@ -95,7 +95,10 @@ class SubscriptionSource:
             return _silent(now, Reason.SOURCE_ERROR)
         ours = [one for one in known if one.kind is ProviderKind.REVENUE]
         if any(one.is_broken for one in ours):
-            return _silent(now, Reason.SOURCE_ERROR)
+            live: dict[tuple[str, Operand], SourceState] = {
+                ("provider", one.provider): SourceState(now) for one in ours if one.is_live
+            }
+            return replace(_silent(now, Reason.SOURCE_ERROR), within=live)
         if not any(one.is_live for one in ours):
             return _silent(now, Reason.NO_REVENUE_PROVIDER)
         return SourceState(now)

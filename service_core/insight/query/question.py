@@ -1,5 +1,6 @@
 """A question about metrics, resolved: nothing in it depends on the request's form any more."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,10 +22,10 @@ class Filter:
     value: Operand = None
 
     @property
-    def names_one(self) -> bool:
-        """Whether rows of one value alone meet it."""
-        listed = isinstance(self.value, tuple) and len(set(self.value)) == 1
-        return self.op is Op.EQ or (self.op is Op.IN and listed)
+    def only(self) -> Operand:
+        """The value without which no row meets it; None where there are several."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return values[0] if self.op in (Op.EQ, Op.IN) and len(set(values)) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,10 @@ class Question:
     include_bots: bool = False
 
     @property
-    def held(self) -> frozenset[str]:
-        """Dimensions of which each row is of one value: it is grouped by, or filtered to, one."""
-        return frozenset((*self.dimensions, *(each.dimension for each in self.filters if each.names_one)))
+    def held(self) -> Mapping[str, Operand]:
+        """Dimensions of which each row is of one value: the one filtered to, None for each of its own."""
+        named = {each.dimension: each.only for each in self.filters if each.only is not None}
+        return dict.fromkeys(self.dimensions) | named
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,24 @@ So one metric has one value everywhere (semantics 1.1).
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
+from typing import Final
 
 from service_core.access.model import Caller
 from service_core.insight.attribution.choose import InsufficientData
 from service_core.insight.catalog import Catalog, Metric
-from service_core.insight.measures import Leaf, Relation
+from service_core.insight.measures import Leaf, Operand, Relation
 from service_core.insight.query.formula import atoms, leaf_of, reader
 from service_core.insight.query.question import Question, Table
 from service_core.insight.query.run import Run
 from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
 from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Reading, Reason, Unavailable
+
+_NOTHING_HELD: Final[Mapping[str, Operand]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -75,16 +79,16 @@ class Questions:
         )
 
     async def reasons(
-        self, who: Caller, metrics: Sequence[str], held: Collection[str] = ()
+        self, who: Caller, metrics: Sequence[str], held: Mapping[str, Operand] = _NOTHING_HELD
     ) -> dict[str, Reason]:
         """The metrics that are not measured for the caller's workspace, each with its reason.
 
         Args:
             who: whose workspace.
             metrics: ids of the catalog.
-            held: dimensions of which each row asked for is of one value.
+            held: dimensions of which each row asked for is of one value; see `Question.held`.
         """
-        states = await self.states(who, metrics)
+        states = await self.states(who, metrics, held)
         found: dict[str, Reason] = {}
         for id_ in metrics:
             for atom in atoms(self.catalog.metrics[id_].measure):
@@ -93,28 +97,34 @@ class Questions:
                     found.setdefault(id_, reason)
         return found
 
-    async def states(self, who: Caller, metrics: Sequence[str]) -> dict[Relation, SourceState]:
-        """State of the source of each relation the metrics involve."""
+    async def states(
+        self, who: Caller, metrics: Sequence[str], held: Mapping[str, Operand] = _NOTHING_HELD
+    ) -> dict[Relation, SourceState]:
+        """State of the source of each relation the metrics involve, as far as rows of the values held go."""
         relations = {leaf_of(a).of for id_ in metrics for a in atoms(self.catalog.metrics[id_].measure)}
         sources = {r: source for r in relations if (source := self._by_relation.get(r)) is not None}
         involved = {id(source): source for source in sources.values()}
         found = await asyncio.gather(*(s.state(who.workspace, who.now) for s in involved.values()))
-        states = dict(zip(involved, found, strict=True))
+        states = {id_: state.of(held) for id_, state in zip(involved, found, strict=True)}
         return {relation: states[id(source)] for relation, source in sources.items()}
 
-    async def watermark(self, who: Caller, metrics: Sequence[str]) -> datetime:
+    async def watermark(
+        self, who: Caller, metrics: Sequence[str], held: Mapping[str, Operand] = _NOTHING_HELD
+    ) -> datetime:
         """Up to when the data of every measured source is present (semantics 19.2)."""
-        return _watermark(who, await self.states(who, metrics))
+        return _watermark(who, await self.states(who, metrics, held))
 
-    async def complete(self, who: Caller, asked: Range, metrics: Sequence[str]) -> bool:
+    async def complete(
+        self, who: Caller, asked: Range, metrics: Sequence[str], held: Mapping[str, Operand] = _NOTHING_HELD
+    ) -> bool:
         """Whether every source behind the metrics answered, and was read over the whole range, up to now."""
-        states = await self.states(who, metrics)
+        states = await self.states(who, metrics, held)
         if any(state.reasons.get(of) is Reason.SOURCE_ERROR for of, state in states.items()):
             return False
         return min(asked.span.end, who.now) <= _watermark(who, states)
 
 
-def _reason(leaf: Leaf, states: Mapping[Relation, SourceState], held: Collection[str]) -> Reason | None:
+def _reason(leaf: Leaf, states: Mapping[Relation, SourceState], held: Mapping[str, Operand]) -> Reason | None:
     if leaf.of not in states:
         return NOT_CONNECTED.get(leaf.of, Reason.SOURCE_ERROR)
     state = states[leaf.of]

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from service_core.access.model import Workspace
 from service_core.insight.attribution.model import Models
 from service_core.insight.freshness import Queue, data_through
-from service_core.insight.measures import Relation
+from service_core.insight.measures import Operand, Relation
 from service_core.insight.ports import Aggregate, Aggregates, Grid, Paths, StoreUnavailable
 from service_core.insight.query.fitted import FittedCredits
 from service_core.kernel.reading import Reason
@@ -25,11 +25,17 @@ class SourceState:
         watermark: up to when its data is believed present (semantics 19.1).
         reasons: the relations of which it measures nothing for this workspace, each with why.
         several: dimensions its rows have more than one value of; see `Leaf.apart`.
+        within: what it can say of the rows of one value alone, where that is another thing.
     """
 
     watermark: datetime
     reasons: Mapping[Relation, Reason] = field(default_factory=dict)
     several: frozenset[str] = frozenset()
+    within: Mapping[tuple[str, Operand], "SourceState"] = field(default_factory=dict)
+
+    def of(self, held: Mapping[str, Operand]) -> "SourceState":
+        """What it can say of rows that are all of the values held."""
+        return next((self.within[each] for each in held.items() if each in self.within), self)
 
 
 class Source(Protocol):

@@ -139,6 +139,21 @@ async def test_a_broken_connection_tells_what_is_wrong_and_leaves_totals_unknown
     assert (answer["platforms"][0]["error"], answer["complete"]) == ("The token has expired", False)
 
 
+async def test_a_platform_in_error_leaves_what_is_asked_of_another_as_it_is(shop):
+    await connect(shop, "meta")
+    await connect(shop, "google", status=ConnectionStatus.EXPIRED)
+    await connect(shop, "tiktok", read=NOW - timedelta(days=30))
+    await spent(shop, *REELS)
+    meta = await shop.get("/ads", **WEEK, platform="meta")
+    assert (meta["totals"]["spend"], meta["totals"]["roas"], meta["complete"]) == (300.0, 2.4, True)
+    for platform in ({}, {"platform": "google"}):
+        answer = await shop.get("/ads", **WEEK, **platform)
+        assert {each["reason"] for each in answer["totals_unavailable"]} == {"source_error"}
+        assert not answer["complete"]
+    tiktok = await shop.get("/ads", **WEEK, platform="tiktok")
+    assert (tiktok["totals"]["spend"], tiktok["complete"]) == (0.0, False)
+
+
 async def test_an_account_that_was_read_too_long_ago_is_not_complete(shop):
     await connect(shop, "meta", read=NOW - timedelta(hours=3))
     assert not (await shop.get("/ads", date_from="2026-07-08", date_through="2026-07-08"))["complete"]

@@ -216,6 +216,18 @@ async def test_without_a_platform_spend_was_never_measured_and_with_one_it_is_ze
     assert await values(shop, "ad_spend") == {"ad_spend": "source_error"}
 
 
+async def test_what_is_filtered_to_one_platform_is_known_as_far_as_that_one(shop):
+    await connect(shop, "meta")
+    await connect(shop, "google", status=ConnectionStatus.ERROR)
+    await spent(shop, row("meta", campaign("c1"), spend=10_00))
+    told = {}
+    for op, value in (("eq", "meta"), ("in", ["meta"]), ("eq", "google"), ("in", ["meta", "google"])):
+        plan = {"filters": [{"dimension": "platform", "op": op, "value": value}], "metrics": ["ad_spend"]}
+        answer = await shop.post("/query", {"date_range": WEEK, **plan})
+        told[op, str(value)] = answer["totals"]["ad_spend"], answer["meta"]["complete"]
+    assert list(told.values()) == [(10.0, True), (10.0, True), (None, False), (None, False)]
+
+
 async def test_spend_is_complete_up_to_the_last_reading(shop):
     read = NOW - timedelta(hours=5)
     await connect(shop, "meta", read=read)

@@ -189,6 +189,22 @@ async def test_a_provider_in_error_makes_the_answer_incomplete(shop):
     assert not answer["complete"]
 
 
+async def test_a_provider_in_error_leaves_what_is_asked_of_another_as_it_is(shop):
+    await connect(shop, "shopify", ConnectionStatus.ERROR)
+    await connect(shop, "stripe")
+    await subscribed(shop, "s1", "s2")
+    stripe = await shop.get("/revenue", **WEEK, provider="stripe")
+    assert (stripe["combined"]["subscriptions"], stripe["unavailable"], stripe["complete"]) == (2, [], True)
+    listed = await shop.get("/subscriptions", **WEEK, provider="stripe")
+    assert (listed["summary"]["mrr"], listed["complete"]) == (20.0, True)
+    for path in ("/revenue", "/subscriptions"):
+        answer = await shop.get(path, **WEEK, provider="shopify")
+        assert ({each["reason"] for each in answer["unavailable"]}, answer["complete"]) == (
+            {"source_error"},
+            False,
+        )
+
+
 async def test_what_cannot_be_read_is_refused(shop, monkeypatch):
     async def away(*_):
         raise StoreUnavailable
