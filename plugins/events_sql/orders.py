@@ -23,16 +23,32 @@ def is_tracked(columns: Any) -> Expression:
     return among(columns.source, TRACKED_SOURCES)
 
 
-def not_a_repeat(columns: Any, *kind: Expression) -> Expression:
-    """Whether a tracked report has no other of the same order and kind less than 7 days before it.
+def not_a_repeat(columns: Any, table: Any, since: Expression | None, *kind: Expression) -> Expression:
+    """Whether no other report of the same order and kind comes less than 7 days before a tracked one.
 
-    Always so for what a provider reports, which has no order here: it is `superseded_money` that tells.
+    Always so for what a provider reports: of that it is `superseded_money` that tells. Which those are is
+    looked up; who told of an event, carried along, would cost more than all else here.
+
+    Args:
+        columns: of the reports.
+        table: of events, looked through for those of providers.
+        since: as in `superseded_money`.
+        kind: what makes reports of an order different ones.
     """
-    order = sa.case((is_tracked(columns), columns.order_id))
     before = sa.func.lag(fn.Micros(columns.timestamp)).over(
-        partition_by=(*kind, order), order_by=(columns.timestamp, columns.seq)
+        partition_by=(*kind, columns.order_id), order_by=(columns.timestamp, columns.seq)
     )
-    return sa.or_(order.is_(None), before.is_(None), fn.Micros(columns.timestamp) - before >= _WEEK)
+    alone = sa.or_(columns.order_id.is_(None), before.is_(None))
+    provided = _within(_of_providers(sa.select(table.c.seq), table.c), table.c, since, UNTIL)
+    return sa.or_(alone, fn.Micros(columns.timestamp) - before >= _WEEK, columns.seq.in_(provided))
+
+
+def _of_providers(found: sa.Select[Any], c: Any) -> sa.Select[Any]:
+    return found.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), sa.not_(is_tracked(c)))
+
+
+def _within(found: sa.Select[Any], c: Any, since: Expression | None, end: Expression) -> sa.Select[Any]:
+    return found if since is None else found.where(c.timestamp >= since, c.timestamp < end)
 
 
 def superseded_money(table: Any, since: Expression | None) -> sa.Select[Any]:
@@ -61,11 +77,8 @@ def _sides(
 ) -> tuple[sa.Subquery, sa.Subquery]:
     """What events say of orders, and what those of providers do."""
     said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), _standing(c).label("standing"))
-    said = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None))
-    one, other = said.where(told), said.where(provided, sa.not_(is_tracked(c)))
-    if since is not None:
-        one = one.where(c.timestamp >= since, c.timestamp < END)
-        other = other.where(c.timestamp >= since, c.timestamp < UNTIL)
+    own = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), told)
+    one, other = _within(own, c, since, END), _within(_of_providers(said, c).where(provided), c, since, UNTIL)
     return one.subquery("report"), other.subquery("provided")
 
 

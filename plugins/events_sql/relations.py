@@ -282,7 +282,7 @@ def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
     c = table.c
     columns = [c[name] for name in names]
     superseded = superseded_conversions(table, START, any_revenue=any_revenue)
-    repeat = not_a_repeat(c, standard_name(c.event_name))
+    repeat = not_a_repeat(c, table, START, standard_name(c.event_name))
     found = (
         sa.select(*columns, repeat.label("counts"))
         .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
@@ -322,16 +322,16 @@ def _told_of(few: bool) -> tuple[str, ...]:
 
 def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
     table, names = _looked_through(few), (*needed(frozenset()), *_told_of(few))
-    c, ever = table.c, whole or order_refunds
+    c, since = table.c, None if whole or order_refunds else START
     kind = charge_or_refund(c)
     moved = (
         sa.select(*(c[name] for name in names), kind.label("kind"))
         .where(c.workspace_id == WORKSPACE, c.revenue.is_not(None))
-        .where(*([] if ever else [c.timestamp >= START, c.timestamp < END]))
+        .where(*([] if since is None else [c.timestamp >= since, c.timestamp < END]))
         .subquery()
     )
-    once = sa.or_(moved.c.kind != CHARGE, not_a_repeat(moved.c, moved.c.kind))
-    counts = sa.and_(once, moved.c.seq.not_in(superseded_money(table, None if ever else START)))
+    once = sa.or_(moved.c.kind != CHARGE, not_a_repeat(moved.c, table, since, moved.c.kind))
+    counts = sa.and_(once, moved.c.seq.not_in(superseded_money(table, since)))
     counted = sa.select(moved, counts.label("counts")).where(moved.c.kind.is_not(None)).subquery()
     is_charge = counted.c.kind == CHARGE
     kept = sa.and_(is_charge, counted.c.counts)

@@ -88,7 +88,7 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
     """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
     convert, kind = converts(c, any_revenue=any_revenue), charge_or_refund(c)
-    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id", "source")]
+    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
     looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
     found = (
         sa.select(*columns, convert.label("converts"), kind.label("kind"))
@@ -99,8 +99,8 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
     since = None if ever else _SINCE
     told_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
     known_best = found.c.seq.not_in(superseded_money(EVENTS, since))
-    conversion = not_a_repeat(found.c, found.c.converts, standard_name(found.c.event_name))
-    charge = not_a_repeat(found.c, found.c.kind)
+    conversion = not_a_repeat(found.c, EVENTS, since, found.c.converts, standard_name(found.c.event_name))
+    charge = not_a_repeat(found.c, EVENTS, since, found.c.kind)
     converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion, told_once)
     charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge, known_best), sa.false())
     refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, known_best), sa.false())
