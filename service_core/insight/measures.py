@@ -144,7 +144,8 @@ class Leaf:
     ``by_default``, in credits, takes the workspace's default attribution whatever a request names;
     ``by_house``, in conversions, the conversion set of the house whatever the workspace's own.
     ``apart`` names the dimension over whose values it is never added: ad platforms claim the same
-    conversion each. The query layer sees to these and stores need not.
+    conversion each. ``gapped_by`` are the conditions of rows that tell nothing of what is summed: with
+    one of them the sum is unknown. The query layer sees to these and stores need not.
     """
 
     of: Relation
@@ -155,10 +156,12 @@ class Leaf:
     by_default: bool = False
     by_house: bool = False
     apart: str | None = None
+    gapped_by: tuple[Predicate, ...] = ()
 
     def filtered(self, *predicates: Predicate) -> "Leaf":
         """The same measure over the rows that meet all predicates."""
-        return replace(self, where=(*self.where, *predicates))
+        gaps = (*self.gapped_by, *predicates) if self.gapped_by else ()
+        return replace(self, where=(*self.where, *predicates), gapped_by=gaps)
 
     def leaves(self) -> Iterator["Leaf"]:
         """Itself."""

@@ -68,7 +68,9 @@ def _subscription(column: str) -> Leaf:
 
 
 def _spend(column: str) -> Leaf:
-    return total(column, Relation.SPEND)
+    """The sum of a figure; a platform may leave it out of a row."""
+    left_out = Predicate(column, Op.IS_NOT_SET)
+    return replace(total(column, Relation.SPEND), gapped_by=(left_out,))
 
 
 def _delivered(status: str) -> Leaf:

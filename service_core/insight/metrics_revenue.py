@@ -18,6 +18,7 @@ from service_core.insight.measures import (
     total,
 )
 from service_core.insight.metrics_traffic import VISITORS
+from service_core.insight.orders import TRACKED
 
 _DIMENSIONS: Final = (*MONEY, *NEWNESS)
 _CHARGE: Final = Predicate("kind", value="charge")
@@ -25,15 +26,24 @@ _REFUND: Final = Predicate("kind", Op.IN, ("refund", "dispute"))
 _FIRST: Final = Predicate("first_order", value=True)
 
 
+_OF_PROVIDERS: Final = _CHARGE, Predicate("provider", Op.NEQ, TRACKED)
+"""Charges of which nothing is kept but what is left after discounts, without tax and shipping."""
+
+
 def _money(kind: str) -> Leaf:
     return total("amount", Relation.MONEY, Predicate("kind", value=kind))
 
 
-GROSS_REVENUE: Final = _money("charge")
-REVENUE: Final = Difference(GROSS_REVENUE, _money("discount"))
+def _part(kind: str) -> Leaf:
+    """A sum that is known of tracked money alone."""
+    return replace(_money(kind), gapped_by=_OF_PROVIDERS)
+
+
+REVENUE: Final = _money("charge")
+GROSS_REVENUE: Final = _part("charge")
 REFUNDS: Final = total("amount", Relation.MONEY, _REFUND)
 NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
-FEES: Final = _money("fee")
+FEES: Final = _part("fee")
 ORDERS: Final = count(Relation.MONEY, _CHARGE)
 NEW_CUSTOMERS: Final = ORDERS.filtered(_FIRST)
 _CUSTOMERS: Final = distinct("person", Relation.MONEY, _CHARGE)
@@ -58,12 +68,12 @@ def _quotient(id_: str, label: str, unit: MetricUnit, measure: Ratio, text: str)
 
 REVENUE_METRICS: Final = (
     _sum("gross_revenue", "Gross revenue", GROSS_REVENUE, "Item price times quantity before discounts; a tracked value is taken as sent."),
-    _sum("discounts", "Discounts", _money("discount"), "Discounts given on orders."),
+    _sum("discounts", "Discounts", _part("discount"), "Discounts given on orders."),
     _sum("revenue", "Revenue", REVENUE, "Gross revenue minus discounts, without tax and shipping where the source separates them."),
     _sum("refunds", "Refunds", REFUNDS, "Absolute sum of refunds and lost disputes."),
     _sum("net_revenue", "Net revenue", NET_REVENUE, "Revenue minus refunds."),
-    _sum("shipping", "Shipping", _money("shipping"), "Shipping charged to customers."),
-    _sum("taxes", "Taxes", _money("tax"), "Tax charged to customers."),
+    _sum("shipping", "Shipping", _part("shipping"), "Shipping charged to customers."),
+    _sum("taxes", "Taxes", _part("tax"), "Tax charged to customers."),
     _sum("fees", "Fees", FEES, "Payment and platform fees."),
     _quotient("aov", "Average order value", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, ORDERS), "Revenue divided by orders."),
     _quotient("revenue_per_visitor", "Revenue per visitor", MetricUnit.CURRENCY_PER_UNIT, Ratio(REVENUE, VISITORS), "Revenue divided by visitors."),

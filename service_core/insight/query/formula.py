@@ -20,9 +20,6 @@ _MONEY_COLUMNS: Final = _LOSSES | {
     "amount", "refunded", "spend", "conversion_value",
     "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_reactivation", "charged",
 }  # fmt: skip
-_GAPPED: Final = frozenset({Relation.SPEND})
-"""Relations whose rows may lack a figure that is summed: whoever reports it has left it out."""
-
 _MILLIONTHS: Final = frozenset(
     {(Relation.CREDITS, "credit"), (Relation.CREDITS, "order_credit"), (Relation.SPEND, "conversions")}
 )
@@ -59,18 +56,15 @@ def flaws(leaf: Leaf, currency: str) -> Iterator[tuple[Leaf, Unavailable]]:
     """Counts of rows of which one makes the sum of a leaf unknown, each with what it is then.
 
     Of money, those in another currency; nothing is nothing in every currency: an order of no value
-    needs no rate. Of what a platform reports, those it left the figure out of.
+    needs no rate. Of any, those that tell nothing of what is summed.
     """
-    if leaf.of in _GAPPED and leaf.column is not None and not leaf.distinct:
-        yield _rows_of(leaf, Predicate(leaf.column, Op.IS_NOT_SET)), _LEFT_OUT
+    if leaf.gapped_by:
+        yield Leaf(leaf.of, where=leaf.gapped_by, by_default=leaf.by_default), _LEFT_OUT
     if leaf.column in _MONEY_COLUMNS:
         money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
         some = Predicate(leaf.column, Op.LT if leaf.column in _LOSSES else Op.GT, 0)
-        yield _rows_of(leaf, *money, some), _MISSING_RATE
-
-
-def _rows_of(leaf: Leaf, *conditions: Predicate) -> Leaf:
-    return Leaf(leaf.of, where=(*leaf.where, *conditions), by_default=leaf.by_default)
+        conditions = (*leaf.where, *money, some)
+        yield Leaf(leaf.of, where=conditions, by_default=leaf.by_default), _MISSING_RATE
 
 
 def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader:

@@ -104,8 +104,10 @@ def _all_atoms(metrics: Iterable[Metric], currency: str) -> Iterable[Leaf | Dail
 
 
 def _plain(atom: Leaf | DailyMean) -> Leaf:
-    """Asked day by day, the days need not be widened."""
-    return replace(atom.leaf, trailing_days=None) if isinstance(atom, DailyMean) else atom
+    """What a source is asked: day by day, the days need not be widened; of gaps it is asked by a leaf of their own."""
+    return (
+        replace(atom.leaf, trailing_days=None) if isinstance(atom, DailyMean) else replace(atom, gapped_by=())
+    )
 
 
 def _present(question: Question, catalog: Catalog, relation: Relation) -> tuple[int, ...]:
