@@ -80,44 +80,35 @@ def _units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch: boo
     ever = whole or order_refunds
     marked = source(_marked, any_revenue, ever).under("marked")
     own = _own(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
-    refunds = _refunds(order_refunds=order_refunds, since=not ever, until=not (ever or by_touch))
+    refunds = _refunds(any_revenue, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch))
     return sa.union_all(own, refunds).subquery("units")
 
 
 def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
     """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
-    c, since = EVENTS.c, None if ever else _SINCE
-    convert = converts(c, any_revenue=any_revenue)
-    looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
-    told = _told(convert.label("converts")).where(sa.or_(convert, c.revenue.is_not(None)), *looked)
-    found = told.subquery()
-    told_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
-    first = not_a_repeat(found.c, EVENTS, since, found.c.converts, standard_name(found.c.event_name))
-    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), first, told_once)
-    return sa.select(found, converted.label("is_conversion"), *_counting(found.c, since))
-
-
-def _moved() -> sa.Select[Any]:
-    """Events that move money, with whether they count; of all time."""
-    found = _told().where(EVENTS.c.revenue.is_not(None)).subquery()
-    return sa.select(found, *_counting(found.c, None))
-
-
-def _told(*columns: Expression) -> sa.Select[Any]:
     c = EVENTS.c
-    own = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
-    found = sa.select(*own, *columns, charge_or_refund(c).label("kind"))
-    return found.where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test))
-
-
-def _counting(c: Any, since: Expression | None) -> tuple[Expression, Expression]:
-    """Whether an event is a charge, and whether a refund, that counts."""
-    known_best = c.seq.not_in(superseded_money(EVENTS, since))
-    charge = sa.and_(c.kind == CHARGE, not_a_repeat(c, EVENTS, since, c.kind), known_best)
-    refund = sa.and_(c.kind == REFUND, known_best)
-    return (
-        sa.func.coalesce(charge, sa.false()).label("is_charge"),
-        sa.func.coalesce(refund, sa.false()).label("is_refund"),
+    convert, kind = converts(c, any_revenue=any_revenue), charge_or_refund(c)
+    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
+    looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
+    found = (
+        sa.select(*columns, convert.label("converts"), kind.label("kind"))
+        .where(c.workspace_id == WORKSPACE, sa.not_(c.is_bot), sa.not_(c.is_test), *looked)
+        .where(sa.or_(convert, c.revenue.is_not(None)))
+        .subquery()
+    )
+    since = None if ever else _SINCE
+    told_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
+    known_best = found.c.seq.not_in(superseded_money(EVENTS, since))
+    conversion = not_a_repeat(found.c, EVENTS, since, found.c.converts, standard_name(found.c.event_name))
+    charge = not_a_repeat(found.c, EVENTS, since, found.c.kind)
+    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion, told_once)
+    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge, known_best), sa.false())
+    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, known_best), sa.false())
+    return sa.select(
+        found,
+        converted.label("is_conversion"),
+        charged.label("is_charge"),
+        refunded.label("is_refund"),
     )
 
 
@@ -141,9 +132,9 @@ def _when(condition: Expression, value: Expression) -> Expression:
     return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
 
 
-def _refunds(*, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
+def _refunds(any_revenue: bool, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
     """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
-    refund, order = (source(_moved).under(name) for name in ("refund", "charge"))
+    refund, order = (source(_marked, any_revenue, True).under(name) for name in ("refund", "charge"))
     before = sa.or_(
         order.c.timestamp < refund.c.timestamp,
         sa.and_(order.c.timestamp == refund.c.timestamp, order.c.seq <= refund.c.seq),
