@@ -100,7 +100,7 @@ async def test_events_are_the_rows_of_the_events_endpoint(desk, filters):
     assert_same(EVENT_COLUMNS, cells, expected)
 
 
-@pytest.mark.parametrize("filters", [{}, {"identified": True, "search": "u"}, {"utm_source": "news"}])
+@pytest.mark.parametrize("filters", [{}, {"identified": True, "search": "u"}, {"utm_source": "google"}])
 async def test_users_are_the_rows_of_the_users_endpoint(desk, filters):
     await told(desk)
     query = "&".join(f"{k}={json.dumps(v).strip(chr(34))}" for k, v in filters.items())
