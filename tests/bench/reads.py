@@ -265,6 +265,8 @@ async def main(rows: int, path: Path, rounds: int, *, fresh: bool) -> None:
         started = time.perf_counter()
         await build(store, rows, END)
         console.print(f"{rows:,} rows written in {time.perf_counter() - started:.0f} s")
+    for question in questions(30):  # while a thread of the store still builds what usual questions need
+        await question.ask(store, scan(30))
     for days in (30, 90, 365):
         await compare(store, days, rounds, console)
     await store.aclose()
