@@ -49,9 +49,10 @@ from tests.bench.history import WORKSPACE, build
 from tests.bench.people_page import people_page
 
 END = datetime(2026, 7, 1, tzinfo=UTC)
-EVENTS, SESSIONS, CREDITS = Relation.EVENTS, Relation.SESSIONS, Relation.CREDITS
+EVENTS, CREDITS, MONEY = Relation.EVENTS, Relation.CREDITS, Relation.MONEY
 VIEWS = Predicate("event_name", Op.IN, ("$pageview", "page_view", "pageview"))
 NAMES = frozenset({"purchase", "signup"})
+CHARGE, REFUND = (Predicate("kind", value=kind) for kind in ("charge", "refund"))
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,12 @@ def questions(days: int) -> list[Question]:
             "daily series",
             aggregate(*totals, buckets=buckets(days, Unit.DAY)),
             f"SELECT {day} AS b, {counted} FROM events WHERE {where} GROUP BY 1 ORDER BY 1",
+            1.10,
+        ),
+        Question(
+            "revenue, orders, refunds",
+            aggregate(total("amount", MONEY, CHARGE), count(MONEY, CHARGE), total("amount", MONEY, REFUND)),
+            money(END - timedelta(days=days)),
             1.10,
         ),
         Question(
@@ -185,6 +192,25 @@ def questions(days: int) -> list[Question]:
             1.2,
         ),
     ]
+
+
+def money(start: datetime) -> str:
+    """Charges, each order once in a week, and refunds; of an order a provider reports, no other report counts."""
+    return f"""
+    WITH m AS (
+      SELECT timestamp, seq, order_id, abs(revenue) AS amount, revenue < 0 OR event_name = 'refund' AS back,
+        source NOT IN ('browser', 'mobile_app', 'api', 'web') AS provided
+      FROM events WHERE workspace_id = '{WORKSPACE}' AND NOT is_bot AND NOT is_test AND revenue IS NOT NULL
+        AND event_name NOT IN ('add_to_cart', 'checkout_started', 'begin_checkout', 'initiate_checkout')
+        AND timestamp >= TIMESTAMP '{start - timedelta(days=7):%Y-%m-%d}' AND timestamp < TIMESTAMP '{END:%Y-%m-%d}'),
+    p AS (SELECT timestamp, order_id, back FROM m WHERE provided AND order_id IS NOT NULL),
+    k AS (SELECT *, lag(timestamp) OVER (PARTITION BY back, order_id ORDER BY timestamp, seq) AS before FROM m)
+    SELECT sum(amount) FILTER (NOT back), count(*) FILTER (NOT back), sum(amount) FILTER (back) FROM k
+    WHERE timestamp >= TIMESTAMP '{start:%Y-%m-%d}'
+      AND (back OR order_id IS NULL OR before IS NULL OR timestamp - before >= INTERVAL 7 DAYS)
+      AND NOT EXISTS (FROM p WHERE p.order_id = k.order_id AND p.back = k.back AND NOT k.provided
+        AND abs(epoch_us(p.timestamp) - epoch_us(k.timestamp)) < 604800000000)
+    """
 
 
 def retention(week: str) -> str:
