@@ -59,5 +59,6 @@ async def test_a_few_slow_workspaces_leave_places_for_the_others(reading, monkey
     async with asyncio.timeout(60):
         while reading.begun.count(WELL) < 2:
             await asyncio.sleep(0.001)
+        assert (reading.begun.count(SLOW), SLOW in reading.ended) == (1, False)
         stop.set()
         await work
