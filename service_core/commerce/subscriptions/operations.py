@@ -24,8 +24,7 @@ from service_core.kernel.params import Clamp, QueryModel
 from service_core.kernel.ranges import Range
 
 _PERSONAL: Final = ("user_id", "visitor_id")
-"""As with an event: a device may be somebody else's later, and the user stays."""
-"""Ids a person is found by, the first that is known."""
+"""Ids a person is found by, the first that is known: a device may be somebody else's later, and the user stays."""
 
 _NOBODY: Final = Origin(None, None)
 
