@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
 from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine
@@ -46,13 +47,16 @@ class Database(ABC):
             async with self._write((SCHEMA,), unhurried=True) as connection:
                 await connection.run_sync(upgrade)
             await self._watch()
-        except (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown) as fault:
+        except BaseException as fault:  # a start may be given up, too
             await self.aclose()
-            raise StartupError(self._complaint(reason_of(fault))) from fault
+            if isinstance(fault, (OSError, sqlite3.Error, SQLAlchemyError, SchemaUnknown)):
+                raise StartupError(self._complaint(reason_of(fault))) from fault
+            raise
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is at work, when it comes back."""
         if self._engine is not None:
+            close_returned(self._engine.sync_engine)
             await self._engine.dispose()
 
     @abstractmethod
@@ -166,6 +170,11 @@ class Database(ABC):
     def _connected(self) -> AsyncEngine:
         assert self._engine is not None, "start() comes first"
         return self._engine
+
+
+def close_returned(engine: sa.Engine) -> None:
+    """From now on close what comes back: a pool that has ended forgets it open."""
+    event.listen(engine, "checkin", lambda _connection, entry: entry.close())
 
 
 def insert_into(connection: sa.Connection, table: sa.Table) -> Any:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
 
 from plugins.workspace_sql.asynchronous import AsyncConnection, AsyncEngine, create_async_engine
-from plugins.workspace_sql.database import Database, reason_of
+from plugins.workspace_sql.database import Database, close_returned, reason_of
 from plugins.workspace_sql.generation import Generation
 from plugins.workspace_sql.migrate import prepare, probe
 from plugins.workspace_sql.settings import SqliteSettings
@@ -50,12 +50,13 @@ class SqliteDatabase(Database):
                 raise StartupError(self._complaint(reason_of(fault))) from None
 
     async def aclose(self) -> None:
-        """Close every connection and file."""
+        """Close every file, and every connection; one that is at work, when it comes back."""
         for held in (self._generation, self._tickets):
             if held is not None:
                 held.close()
         for engine in (self._glancing, self._working):
             if engine is not None:
+                close_returned(engine)
                 engine.dispose()
         await super().aclose()
 

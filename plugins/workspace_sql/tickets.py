@@ -26,7 +26,7 @@ class FileTickets:
     """
 
     def __init__(self, file: Path) -> None:
-        self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "rb+", buffering=0)
 
     @contextmanager
     def hold(self, ticket: str | None) -> Iterator[None]:
@@ -45,14 +45,15 @@ class FileTickets:
         try:
             yield
         finally:
-            self._set(_SET, fcntl.F_UNLCK, ticket)
+            if not self._file.closed:
+                self._set(_SET, fcntl.F_UNLCK, ticket)
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._descriptor)
+        """Let go of the file, and of every ticket."""
+        self._file.close()
 
     def _set(self, command: int, kind: int, ticket: str) -> None:
-        fcntl.fcntl(self._descriptor, command, struct.pack(_LOCK, kind, os.SEEK_SET, place_of(ticket), 1, 0))
+        fcntl.fcntl(self._file, command, struct.pack(_LOCK, kind, os.SEEK_SET, place_of(ticket), 1, 0))
 
 
 def place_of(ticket: str) -> int:

@@ -1,6 +1,7 @@
 """The directory on each database: SQLite and PostgreSQL keep the same promises."""
 
 import asyncio
+import gc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -59,6 +60,15 @@ async def test_everything_is_there_after_a_restart(opened):
     async with opened() as second:
         assert await second.workspaces() == [founded.workspace]
         assert len(await second.keys(founded.workspace.id)) == 2
+
+
+async def test_what_is_at_work_when_the_store_closes_is_done_and_leaves_no_connection_open(opened, founded):
+    async with opened() as closing:
+        async with closing.begin(founded.workspace.id) as unit:
+            await unit.owner.set_triggers({"purchase"})
+            await closing.aclose()
+        assert len(await closing.workspaces()) == 1  # somebody asks as late as that
+    gc.collect()  # an open connection nobody has warns, and a warning fails the test
 
 
 async def test_an_unknown_digest_and_a_revoked_key_match_nothing(directory, founded):
