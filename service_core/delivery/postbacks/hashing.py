@@ -1,0 +1,115 @@
+"""What is told of a person, normalised and hashed as ad platforms compare it (semantics 13.3).
+
+Each function takes what somebody wrote and gives SHA-256 in hexadecimal, or None where nothing is left that
+could find anybody: a hash of nothing would match whoever left the field empty. A value of 64 hexadecimal
+digits is a hash already and passes.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
+
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_TRUNK: Final = re.compile(r"\(\s*0+\s*\)")
+"""The zero of a number's home country, as in ``+44 (0) 20``: nobody dials it from abroad."""
+_PHONE_DIGITS: Final = range(7, 16)
+_ZIP_PLUS_FOUR: Final = re.compile(r"(\d{5})-?\d{4}")
+_GENDERS: Final = {"f": "f", "female": "f", "m": "m", "male": "m"}
+_COUNTRY: Final = re.compile(r"[a-z]{2}")
+
+
+def sha256(text: str | None) -> str | None:
+    """Any id: without spaces around it, in lower case."""
+    return _hashed(text, str)
+
+
+def email(text: str | None) -> str | None:
+    """An e-mail address as it is; what has no ``@`` is none."""
+    return _hashed(text, lambda plain: plain if "@" in plain else "")
+
+
+def phone(text: str | None, *, plus: bool) -> str | None:
+    """A telephone number with its country code.
+
+    Args:
+        text: with the code, after ``+``, ``00`` or nothing; a number that begins with one zero has none.
+        plus: whether the platform hashes E.164, with ``+``, or the digits alone.
+    """
+    return _hashed(text, lambda plain: _dialled(plain, "+" if plus else ""))
+
+
+def name(text: str | None) -> str | None:
+    """A first or last name: its letters."""
+    return _hashed(text, lambda plain: "".join(filter(_is_letter, plain)))
+
+
+def place(text: str | None) -> str | None:
+    """A city or a state: letters and digits."""
+    return _hashed(text, lambda plain: "".join(one for one in plain if _is_letter(one) or one.isdecimal()))
+
+
+def country(text: str | None) -> str | None:
+    """A country by its two letters of ISO 3166."""
+    return _hashed(text, lambda plain: plain if _COUNTRY.fullmatch(plain) else "")
+
+
+def postal_code(text: str | None) -> str | None:
+    """A postal code without spaces and dashes; of a ZIP+4 the first five digits."""
+    return _hashed(text, _plain_postal_code)
+
+
+def gender(text: str | None) -> str | None:
+    """A gender, by ``f`` or ``m``: platforms know no other."""
+    return _hashed(text, lambda plain: _GENDERS.get(plain, ""))
+
+
+def birth_date(text: str | None) -> str | None:
+    """A day of birth written after ISO 8601, by ``YYYYMMDD``."""
+    return _hashed(text, _plain_date)
+
+
+def fbc(clicked_at: datetime, fbclid: str) -> str:
+    """The click cookie of Meta, as its pixel would have set it on a click. It is not hashed.
+
+    Args:
+        clicked_at: when the click id was first seen.
+        fbclid: as it came; its case counts.
+    """
+    milliseconds = (clicked_at - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
+    return f"fb.1.{milliseconds}.{fbclid}"
+
+
+def _hashed(text: str | None, plain: Callable[[str], str]) -> str | None:
+    trimmed = unicodedata.normalize("NFC", text or "").strip().lower()
+    if _HASH.fullmatch(trimmed):
+        return trimmed
+    kept = plain(trimmed)
+    return hashlib.sha256(kept.encode("utf-8", "replace")).hexdigest() if kept else None
+
+
+def _dialled(text: str, before: str) -> str:
+    digits = "".join(str(int(one)) for one in _TRUNK.sub("", text) if one.isdecimal())
+    international = digits.removeprefix("00")
+    known = not international.startswith("0") and len(international) in _PHONE_DIGITS
+    return before + international if known else ""
+
+
+def _plain_postal_code(text: str) -> str:
+    closed = "".join(text.split())
+    long = _ZIP_PLUS_FOUR.fullmatch(closed)
+    return long[1] if long else closed.replace("-", "")
+
+
+def _plain_date(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat().replace("-", "")
+    except ValueError:
+        return ""
+
+
+def _is_letter(one: str) -> bool:
+    """A letter, or a mark that makes one with the letter before it."""
+    return unicodedata.category(one)[0] in "LM"
