@@ -8,6 +8,7 @@ import pluggy
 from service_core.changes.resource import Writable
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
+from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extension.adapters import Adapter
 from service_core.insight.attribution.ports import AttributionModel
 from service_core.insight.catalog import Dimension, Metric
@@ -55,3 +56,7 @@ class Hooks:
     @hookspec
     def revenue_providers(self) -> Iterable[RevenueProvider]:  # type: ignore[empty-body]
         """Revenue providers this plugin brings; each takes webhooks under its id."""
+
+    @hookspec
+    def conversion_senders(self) -> Iterable[ConversionSender]:  # type: ignore[empty-body]
+        """Senders of conversions this plugin brings; rules may name their platforms."""

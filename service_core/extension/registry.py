@@ -12,6 +12,7 @@ import pluggy
 from service_core.changes.resource import Writable
 from service_core.commerce.ads.ports import AdPlatform
 from service_core.commerce.providers.ports import RevenueProvider
+from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extension.adapters import Adapter, Keeps, settings_of
 from service_core.extension.hooks import GROUP, Hooks
 from service_core.insight.attribution.model import Models
@@ -34,6 +35,7 @@ class Registry:
     resources: tuple[Writable, ...] = ()
     ad_platforms: Mapping[str, AdPlatform] = field(default_factory=dict)
     revenue_providers: Mapping[str, RevenueProvider] = field(default_factory=dict)
+    conversion_senders: Mapping[str, ConversionSender] = field(default_factory=dict)
 
     def open(self, port: str, url: str, *, folder: Path) -> Any:
         """Build the adapter that ``url`` names.
@@ -131,6 +133,11 @@ def load(
             _brought(manager.hook.revenue_providers, RevenueProvider),
             lambda p: p.id,
             lambda p: f"the revenue provider {p.id!r}",
+        ),
+        conversion_senders=unique(
+            _brought(manager.hook.conversion_senders, ConversionSender),
+            lambda s: s.id,
+            lambda s: f"the sender of conversions {s.id!r}",
         ),
     )
 

@@ -15,11 +15,13 @@ class PlatformDown(Exception):
     Args:
         reason: what is wrong, in a sentence.
         retry_after: seconds the platform asks to be left alone for, when it says so.
+        http_status: of its answer, when there was one.
     """
 
-    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+    def __init__(self, reason: str, retry_after: float | None = None, http_status: int | None = None) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+        self.http_status = http_status
 
 
 class PlatformRefused(Exception):

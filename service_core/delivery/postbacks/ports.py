@@ -1,0 +1,131 @@
+"""What sends conversions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Final, Protocol, runtime_checkable
+
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import Conversion, Destination, SendOutcome
+from service_core.workspace.rules.platforms import Platform
+
+_UNAUTHORIZED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+_TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class BatchRejected(Exception):
+    """The platform takes none of a call because of some of it: the house asks again for fewer, down to one.
+
+    Args:
+        code: the platform's own, never its message; as of `Rejected`.
+        http_status: of the answer.
+    """
+
+    def __init__(self, code: str, http_status: int | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.http_status = http_status
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """At most so many calls for one account in so much time; a setting may say another number."""
+
+    calls: int
+    per: timedelta
+
+
+@runtime_checkable
+class ConversionSender(Protocol):
+    """What sends conversions to one ad platform, built once per deployment; whose account it is arrives with each call.
+
+    It is stateless, waits for nothing but its own request, and ends that within 30 seconds.
+    """
+
+    @property
+    def id(self) -> str:
+        """Id of the provider, such as ``meta``; that of its connection and of `Platform`."""
+
+    @property
+    def platform(self) -> Platform:
+        """What a rule may name: assets, events, and the masked address conversions go to."""
+
+    @property
+    def age_limit(self) -> timedelta:
+        """How old a conversion may be when it is sent."""
+
+    @property
+    def batch(self) -> int:
+        """How many conversions one call takes."""
+
+    @property
+    def throttle(self) -> Throttle:
+        """How often it may be called."""
+
+    @property
+    def click_types(self) -> tuple[str, ...]:
+        """Types of click ids the platform knows, the one that counts most first."""
+
+    @property
+    def click_window(self) -> timedelta:
+        """How long before a conversion a click of the person may lie."""
+
+    @property
+    def match_keys(self) -> frozenset[str]:
+        """Fields of `Customer` and types of click ids, any of which suffices to find the person."""
+
+    @property
+    def valued(self) -> frozenset[str]:
+        """Platform events that are refused without a value."""
+
+    async def send(
+        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
+    ) -> Sequence[SendOutcome]:
+        """Send some conversions by one call.
+
+        Args:
+            destination: where all of them go.
+            conversions: at least one, at most ``batch``, the oldest first.
+            secrets: credentials of the connection, by name.
+
+        Returns:
+            What became of each, in their order.
+
+        Raises:
+            PlatformDown: none was taken, and the same call may work later.
+            PlatformRefused: the credentials are not good.
+            BatchRejected: none was taken, because of some.
+        """
+
+
+@runtime_checkable
+class MovableSender(ConversionSender, Protocol):
+    """A sender whose API a deployment may reach at another address, such as that of a newer version."""
+
+    def at(self, address: str) -> ConversionSender:
+        """The same sender, calling ``address``: scheme, host and version, without a slash at its end."""
+
+
+def check_answer(http_status: int, code: str | None = None, retry_after: float | None = None) -> None:
+    """Judge an answer by its status (semantics 13.6); those below 400 pass.
+
+    A platform that tells of bad credentials by another status than 401 and 403 is judged by its sender.
+
+    Args:
+        http_status: of the answer.
+        code: the platform's own, when it tells one.
+        retry_after: seconds of its header ``Retry-After``, when it has one.
+
+    Raises:
+        PlatformDown: 408, 429 and 5xx.
+        PlatformRefused: 401 and 403.
+        BatchRejected: any other from 400.
+    """
+    told = code or f"http_{http_status}"
+    if http_status in _TRANSIENT or http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise PlatformDown(f"It answered {http_status}.", retry_after, http_status)
+    if http_status in _UNAUTHORIZED:
+        raise PlatformRefused(f"It answered {http_status} ({told}).")
+    if http_status >= HTTPStatus.BAD_REQUEST:
+        raise BatchRejected(told, http_status)
