@@ -1,10 +1,10 @@
-"""Which columns the rows of a relation have: what a metric or a dimension may name (`measures.Relation`)."""
+"""Which columns the rows of a relation have, and which of them are money: what a metric or a dimension may name (`measures.Relation`)."""
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from service_core.insight.measures import DailyMean, Measure, Relation
+from service_core.insight.measures import DailyMean, Leaf, Measure, Relation
 from service_core.intake.model import CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as EVENT_COLUMNS
 
@@ -57,8 +57,35 @@ _ELSEWHERE: Final[Mapping[Relation, frozenset[str]]] = {
 """Columns of other sources; a relation that stands nowhere comes from one that knows its own."""
 
 _NONE: Final[frozenset[str]] = frozenset()
+_MONEY: Final[Mapping[Relation, frozenset[str]]] = {
+    Relation.MONEY: frozenset({"amount"}),
+    Relation.CREDITS: frozenset({"amount", "refunded"}),
+    Relation.SPEND: frozenset({"spend", "conversion_value"}),
+    Relation.SUBSCRIPTIONS: frozenset({
+        "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction", "mrr_churn", "mrr_reactivation", "charged",
+    }),
+    Relation.COSTS: frozenset({"cogs", "shipping_costs"}),
+}  # fmt: skip
+"""Relation -> its columns that are money: minor units of the ``currency`` of the row."""
+
+_MILLIONTHS: Final[Mapping[Relation, frozenset[str]]] = {
+    Relation.CREDITS: frozenset({"credit", "order_credit"}),
+    Relation.SPEND: frozenset({"conversions"}),
+}
+"""Relation -> its columns that are counted in millionths."""
+
 _DATA: Final = "data:"
 _WITH_DATA: Final = frozenset({Relation.EVENTS, Relation.CONVERSIONS})
+
+
+def is_money(leaf: Leaf) -> bool:
+    """Whether a leaf sums money, in the minor units of each row's currency."""
+    return leaf.column in _MONEY.get(leaf.of, _NONE)
+
+
+def in_millionths(leaf: Leaf) -> bool:
+    """Whether a leaf sums what is counted in millionths."""
+    return leaf.column in _MILLIONTHS.get(leaf.of, _NONE)
 
 
 def misnamed(metric: Measure) -> Iterator[str]:

@@ -6,23 +6,14 @@ from operator import sub
 from typing import Final, TypeAlias
 
 from service_core.insight.catalog import Metric, MetricUnit
-from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Op, Predicate, Ratio, Relation
+from service_core.insight.columns import in_millionths, is_money
+from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Op, Predicate, Ratio
 from service_core.insight.rounding import decimal
 from service_core.kernel.money import to_major
 from service_core.kernel.reading import Measured, Number, Reading, Reason, Unavailable, combine
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _LEFT_OUT: Final = Unavailable(Reason.INSUFFICIENT_DATA)
-_LOSSES: Final = frozenset({"mrr_contraction", "mrr_churn"})
-"""Columns of money that are at or below zero."""
-
-_MONEY_COLUMNS: Final = _LOSSES | {
-    "amount", "refunded", "spend", "conversion_value",
-    "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_reactivation", "charged",
-}  # fmt: skip
-_MILLIONTHS: Final = frozenset(
-    {(Relation.CREDITS, "credit"), (Relation.CREDITS, "order_credit"), (Relation.SPEND, "conversions")}
-)
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _USUAL_DECIMALS: Final = 6
@@ -60,10 +51,9 @@ def flaws(leaf: Leaf, currency: str) -> Iterator[tuple[Leaf, Unavailable]]:
     """
     if leaf.gapped_by:
         yield Leaf(leaf.of, where=leaf.gapped_by, by_default=leaf.by_default), _LEFT_OUT
-    if leaf.column in _MONEY_COLUMNS:
+    if is_money(leaf):
         money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
-        some = Predicate(leaf.column, Op.LT if leaf.column in _LOSSES else Op.GT, 0)
-        conditions = (*leaf.where, *money, some)
+        conditions = (*leaf.where, *money, Predicate(str(leaf.column), Op.NEQ, 0))
         yield Leaf(leaf.of, where=conditions, by_default=leaf.by_default), _MISSING_RATE
 
 
@@ -87,7 +77,7 @@ def reader(measure: Measure, slots: Mapping[Atom, int], currency: str) -> Reader
 
 def _of_leaf(leaf: Leaf, slot: int, slots: Mapping[Atom, int], currency: str) -> Reader:
     flawed = [(slots[rows], unknown) for rows, unknown in flaws(leaf, currency)]
-    scale = _MILLION if (leaf.of, leaf.column) in _MILLIONTHS else 1
+    scale = _MILLION if in_millionths(leaf) else 1
 
     def read(values: Values) -> Reading:
         for rows, unknown in flawed:
