@@ -7,13 +7,13 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from plugins.workspace_sql.accounts import SqlAccounts
-from plugins.workspace_sql.ad_turns import SqlAdTurns
 from plugins.workspace_sql.authorizations import SqlAuthorizations
 from plugins.workspace_sql.clicks import SqlClicks
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.connection_secrets import SqlSealedSecrets
 from plugins.workspace_sql.connections import SqlConnections
 from plugins.workspace_sql.database import Database
+from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExports
 from plugins.workspace_sql.generation import advance
 from plugins.workspace_sql.grants import SqlGrants
@@ -22,6 +22,7 @@ from plugins.workspace_sql.members import SqlMembers
 from plugins.workspace_sql.notices import SqlUsageNotices
 from plugins.workspace_sql.passkeys import SqlPasskeys
 from plugins.workspace_sql.postgresql import PostgresDatabase
+from plugins.workspace_sql.reading_turns import SqlReadingTurns
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
@@ -67,10 +68,11 @@ class SqlDirectory(
     SqlClicks,
     SqlConnections,
     SqlSealedSecrets,
-    SqlAdTurns,
+    SqlReadingTurns,
     SqlUsageNotices,
     SqlSpend,
     SqlSubscriptions,
+    SqlExchangeRates,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
@@ -136,20 +136,3 @@ class SpendStore(Protocol):
         Raises:
             StoreUnavailable: they cannot be read.
         """
-
-
-class AdTurns(Protocol):
-    """Whose turn it is to read a workspace's ad platforms: one process at a time does."""
-
-    async def take_ad_turn(self, workspace_id: UUID, holder: UUID, now: datetime, until: datetime) -> bool:
-        """Have the turn, or have it for longer; False while somebody else does.
-
-        Args:
-            workspace_id: whose platforms.
-            holder: who asks, by an id of its own.
-            now: the present.
-            until: when it is over for a holder that died.
-        """
-
-    async def end_ad_turn(self, workspace_id: UUID, holder: UUID) -> None:
-        """Let the turn go, if it is still the holder's."""

@@ -11,7 +11,6 @@ from uuid import UUID, uuid4
 from service_core.commerce.ads.model import AdAccount, Level, SpendRow
 from service_core.commerce.ads.ports import (
     AdPlatform,
-    AdTurns,
     PlatformDown,
     PlatformRefused,
     SpendStore,
@@ -29,6 +28,7 @@ from service_core.commerce.ads.sync import (
     unread,
 )
 from service_core.commerce.providers.ports import ConnectionSecrets, VaultShut
+from service_core.commerce.turns import ReadingTurns
 from service_core.insight.connections.model import Connection, ProviderKind
 from service_core.insight.connections.ports import Connections
 from service_core.insight.ports import StoreUnavailable
@@ -104,7 +104,7 @@ class AdReading:
     connections: Connections
     secrets: ConnectionSecrets
     store: SpendStore
-    turns: AdTurns
+    turns: ReadingTurns
     clock: Clock
     first_days: int
     _pauses: dict[_Place, _Pause] = field(default_factory=dict)
@@ -151,7 +151,7 @@ class AdReading:
         except _Overtaken:
             return None
         finally:
-            await self.turns.end_ad_turn(workspace_id, holder)
+            await self.turns.end_turn(workspace_id, ProviderKind.ADS, holder)
 
     async def _readable(self, workspace_id: UUID) -> list[Connection]:
         """Connections with a platform that is installed, unless they wait for somebody."""
@@ -172,7 +172,7 @@ class AdReading:
 
     async def _take(self, workspace_id: UUID, holder: UUID) -> bool:
         now = self.clock()
-        return await self.turns.take_ad_turn(workspace_id, holder, now, now + TURN)
+        return await self.turns.take_turn(workspace_id, ProviderKind.ADS, holder, now, now + TURN)
 
     async def _outcome(self, connection: Connection, holder: UUID, telling: Telling) -> Outcome | None:
         """Read one connection and write down how it stands; None for one without credentials."""

@@ -71,14 +71,14 @@ class Turns:
     def __init__(self):
         self.held = {}
 
-    async def take_ad_turn(self, workspace_id, holder, now, until):
+    async def take_turn(self, workspace_id, what, holder, now, until):
         own, over = self.held.get(workspace_id, (holder, now))
         if own != holder and over > now:
             return False
         self.held[workspace_id] = holder, until
         return True
 
-    async def end_ad_turn(self, workspace_id, holder):
+    async def end_turn(self, workspace_id, what, holder):
         if self.held.get(workspace_id, (None,))[0] == holder:
             del self.held[workspace_id]
 
@@ -340,7 +340,7 @@ async def test_a_process_whose_turn_is_over_stops_and_changes_nothing():
     while OURS not in world.turns.held:
         await asyncio.sleep(0)
     world.now += HOUR
-    assert await world.turns.take_ad_turn(OURS, uuid4(), world.now, world.now + HOUR)
+    assert await world.turns.take_turn(OURS, "ads", uuid4(), world.now, world.now + HOUR)
     world.platforms[0].gate.set()
     assert await slow is None
     assert (await world.standing()).status is ConnectionStatus.PENDING

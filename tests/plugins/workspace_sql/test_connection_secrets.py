@@ -43,13 +43,14 @@ async def test_credentials_go_when_their_connection_is_removed(directory, founde
 async def test_one_of_many_has_the_turn_to_read_a_workspace_until_it_ends_or_died(opened, directory, founded):
     own, now = founded.workspace.id, founded.workspace.created_at
     until, first, second = now + timedelta(minutes=5), uuid4(), uuid4()
-    assert await directory.take_ad_turn(own, first, now, until)
+    assert await directory.take_turn(own, "ads", first, now, until)
+    assert await directory.take_turn(own, "revenue", second, now, until)  # another kind of thing
     async with opened() as other:
-        assert not await other.take_ad_turn(own, second, now, until)
-        assert await directory.take_ad_turn(own, first, now, until + timedelta(minutes=5))
-        assert not await other.take_ad_turn(own, second, until, until + timedelta(minutes=5))
-        await other.end_ad_turn(own, second)  # it never had it
-        assert not await other.take_ad_turn(own, second, now, until)
-        await directory.end_ad_turn(own, first)
-        assert await other.take_ad_turn(own, second, now, until)
-        assert await directory.take_ad_turn(own, first, until, until + timedelta(minutes=5))
+        assert not await other.take_turn(own, "ads", second, now, until)
+        assert await directory.take_turn(own, "ads", first, now, until + timedelta(minutes=5))
+        assert not await other.take_turn(own, "ads", second, until, until + timedelta(minutes=5))
+        await other.end_turn(own, "ads", second)  # it never had it
+        assert not await other.take_turn(own, "ads", second, now, until)
+        await directory.end_turn(own, "ads", first)
+        assert await other.take_turn(own, "ads", second, now, until)
+        assert await directory.take_turn(own, "ads", first, until, until + timedelta(minutes=5))
