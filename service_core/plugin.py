@@ -104,7 +104,6 @@ from service_core.commerce.ads.model import Entity as Entity
 from service_core.commerce.ads.model import Level as Level
 from service_core.commerce.ads.model import SpendRow as SpendRow
 from service_core.commerce.ads.ports import AdPlatform as AdPlatform
-from service_core.commerce.ads.ports import AdTurns as AdTurns
 from service_core.commerce.ads.ports import Movable as Movable
 from service_core.commerce.ads.ports import PlatformDown as PlatformDown
 from service_core.commerce.ads.ports import PlatformRefused as PlatformRefused
@@ -145,6 +144,7 @@ from service_core.commerce.subscriptions.standing import Stance as Stance
 from service_core.commerce.subscriptions.standing import Standing as Standing
 from service_core.commerce.subscriptions.standing import phases as phases
 from service_core.commerce.subscriptions.standing import stances as stances
+from service_core.commerce.turns import ReadingTurns as ReadingTurns
 from service_core.delivery.exports.model import Export as Export
 from service_core.delivery.exports.model import Format as Format
 from service_core.delivery.exports.model import Status as Status

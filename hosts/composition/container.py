@@ -18,9 +18,10 @@ from service_core.access.ports import Directory, RateLimiter, WorkspaceSettings
 from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
-from service_core.commerce.ads.ports import AdTurns, SpendStore
+from service_core.commerce.ads.ports import SpendStore
 from service_core.commerce.providers.ports import SealedSecrets, Vault
 from service_core.commerce.subscriptions.ports import SubscriptionStore
+from service_core.commerce.turns import ReadingTurns
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
 from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
@@ -70,7 +71,7 @@ class WorkspaceDatabase(
     ShareViews,
     Connections,
     SealedSecrets,
-    AdTurns,
+    ReadingTurns,
     UsageNotices,
     Clicks,
     TagClicks,
