@@ -1,5 +1,6 @@
 """What a URL says, and what stops the start: a wrong setting, file, server or driver is named."""
 
+import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,32 @@ async def test_a_file_that_is_none_of_ours_stops_the_start(tmp_path: Path) -> No
     with pytest.raises(StartupError, match="cannot be opened"):
         await store.start()
     await store.aclose()
+
+
+async def test_the_folder_of_a_file_is_made_as_every_store_makes_it(tmp_path: Path) -> None:
+    store = load().open("events", "duckdb:///new/newer/events.db", folder=tmp_path)
+    await store.check()
+    assert list(tmp_path.iterdir()) == []
+    await store.start()
+    await store.aclose()
+    assert (tmp_path / "new" / "newer" / "events.db").exists()
+
+
+async def test_a_file_in_the_way_of_its_folder_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "new").touch()
+    store = load().open("events", "duckdb:///new/events.db", folder=tmp_path)
+    with pytest.raises(StartupError, match="cannot be opened"):
+        await store.start()
+    await store.aclose()
+
+
+async def test_a_place_nobody_may_write_to_is_told_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    store = load().open("events", "duckdb:///events.db", folder=tmp_path)
+    with pytest.raises(StartupError, match=rf"{tmp_path} cannot be written .* in storage\.events\.$"):
+        await store.check()
 
 
 async def test_a_server_that_is_not_there_stops_the_start() -> None:

@@ -15,7 +15,7 @@ from plugins.events_sql.engine import Reader
 from plugins.events_sql.settings import DuckSettings
 from plugins.events_sql.statements import Latest
 from plugins.events_sql.templates import Values
-from service_core.plugin import Event, StartupError, StoreUnavailable
+from service_core.plugin import Event, StartupError, StoreUnavailable, require_writable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -168,7 +168,13 @@ class DuckDb:
         self._spoilt = False
 
     def reach(self) -> None:
-        """Nothing to reach: the file is made at the first start, and belongs to the service while that runs."""
+        """Look whether the file can be made, or written: it belongs to the service while that runs.
+
+        Raises:
+            StartupError: it cannot.
+        """
+        if self._path is not None:
+            require_writable("storage.events", self._path.parent, self._path)
 
     def answers(self) -> bool:
         """Whether it answers: it lives and dies with this process."""
@@ -178,15 +184,18 @@ class DuckDb:
         """Open or create the file, and create the tables and indexes that are missing, all at once.
 
         Raises:
-            StartupError: another process owns the file, or it cannot be read.
+            StartupError: another process owns the file, or it cannot be read or written.
         """
+        self.reach()
         try:
+            if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
             self._root = self._connected()
             self._root.begin()
             for statement in layout.statements(self.dialect):
                 self._root.execute(statement)
             self._root.commit()
-        except duckdb.Error as fault:
+        except (OSError, duckdb.Error) as fault:
             raise StartupError(f"The event store {self._path} cannot be opened: {fault}") from fault
 
     def session(self, budget: float | None = None) -> DuckSession:  # noqa: ARG002 - who asks interrupts
