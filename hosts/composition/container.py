@@ -27,6 +27,7 @@ from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
+from service_core.insight.fx.ports import RateSource, RateStore
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.people.ports import Journeys, People
 from service_core.insight.ports import Aggregates, EventLog, Paths
@@ -78,6 +79,7 @@ class WorkspaceDatabase(
     LinkTags,
     SpendStore,
     SubscriptionStore,
+    RateStore,
     Protocol,
 ):
     """Everything an adapter of the port ``workspace`` implements."""
@@ -111,6 +113,7 @@ PORTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "vault": (Vault,),
     "mail": (Mail,),
     "checkout": (Checkout,),
+    "fx": (RateSource,),
 }
 """Port -> the types a handler may ask for to get its adapter, in the order adapters are started."""
 
@@ -131,6 +134,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "vault": "connections.key",
     "mail": "mail.outbox",
     "checkout": "signup.checkout",
+    "fx": "fx.rates",
 }
 """Port -> the setting whose URL names its adapter, for whoever reads of it; the container says it in code."""
 
@@ -173,3 +177,5 @@ class Container:
         self.vault: Final = port("vault", settings.connections.key)
         self.mail: Final = port("mail", settings.mail.outbox)
         self.checkout: Final = port("checkout", settings.signup.checkout)
+        rates = settings.fx.rates
+        self.fx: Final = port("fx", rates) if rates else providers.Object(None)

@@ -15,6 +15,8 @@ from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProv
 from service_core.commerce.providers.sealing import Sealing
 from service_core.delivery.exports.ports import ExportSink, JobQueue
 from service_core.extension.registry import Registry
+from service_core.insight.fx.exchange import Exchange
+from service_core.insight.fx.ports import RateSource
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
@@ -127,6 +129,16 @@ class Ports:
     def checkout(self) -> Checkout:
         """Where people pay."""
         return cast(Checkout, self._container.checkout())
+
+    @property
+    def fx(self) -> RateSource | None:
+        """Who publishes exchange rates; None for a deployment that has chosen nobody."""
+        return cast(RateSource | None, self._container.fx())
+
+    @property
+    def exchange(self) -> Exchange:
+        """Exchange rates as they are kept."""
+        return Exchange(self.workspace, self.fx)
 
     @property
     def clock(self) -> Clock:

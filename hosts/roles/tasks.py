@@ -13,6 +13,7 @@ from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
 from service_core.changes.write import Writes
 from service_core.commerce.ads.reading import AdReading
+from service_core.commerce.fx.keeping import RateKeeping
 from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
 from service_core.workspace.limits.watch import Watch
@@ -23,6 +24,8 @@ MAINTAIN_SECONDS: Final = 60
 FORGET_SECONDS: Final = 3600
 USAGE_SECONDS: Final = 3600
 PROOF_SECONDS: Final = 3600
+RATES_SECONDS: Final = 60
+"""How soon rates are there after the first start; the source itself is asked once an hour."""
 ADDRESSES_KEPT: Final = timedelta(days=7)
 """How long clicks keep the address they came from (semantics 22)."""
 
@@ -38,6 +41,8 @@ def consuming(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Wo
 def scheduled(ports: Ports, exporter: Exporter, ads: AdReading, stop: asyncio.Event) -> Iterator[Work]:
     """What comes round: each turn is harmless when somebody else took it, too."""
     yield read_ads(ads, stop)
+    if ports.fx is not None:
+        yield every(RATES_SECONDS, RateKeeping(ports.fx, ports.workspace, ports.clock).look, stop)
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)
     yield every(KEEP_SECONDS, lambda: keep(exporter, ports), stop)
     yield every(FORGET_SECONDS, lambda: forget_clicks(ports), stop)

@@ -249,6 +249,16 @@ class AdsSettings(Section):
     )
 
 
+class FxSettings(Section):
+    """Money of other currencies."""
+
+    rates: str = Field(
+        "",
+        description="URL of the source of exchange rates, e.g. `ecb:///`; empty for none: a sum that needs a rate "
+        "is `missing_fx_rate`.",
+    )
+
+
 IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
 ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
 
@@ -311,6 +321,7 @@ class Settings(Section):
     accounts: AccountsSettings = AccountsSettings()
     connections: ConnectionsSettings = ConnectionsSettings()
     ads: AdsSettings = AdsSettings()
+    fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
 

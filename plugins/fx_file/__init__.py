@@ -1,0 +1,26 @@
+"""Exchange rates from a file of your own: ``fx.rates = "rates:///rates.csv"``."""
+
+from collections.abc import Iterable
+
+from plugins.fx_file.settings import RateFileSettings
+from service_core.plugin import Adapter, RateSource, hook
+
+
+def _open(settings: RateFileSettings) -> RateSource:
+    from plugins.fx_file.adapter import RateFile
+
+    return RateFile(settings.path)
+
+
+@hook
+def adapters() -> Iterable[Adapter]:
+    """The adapter on a table of days and currencies."""
+    return (
+        Adapter(
+            port="fx",
+            scheme="rates",
+            open=_open,
+            settings=RateFileSettings,
+            summary="Exchange rates from a CSV file, a line a day and a column a currency.",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""How exchange rates come in."""
