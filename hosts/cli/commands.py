@@ -13,6 +13,7 @@ from hosts.cli import (
     demo,
     docs,
     domains,
+    fx,
     importing,
     inspecting,
     keys,
@@ -83,6 +84,7 @@ app.command("demo")(demo.demo)
 app.command("docs")(docs.docs)
 app.command("query")(query.query)
 app.command("plugins")(inspecting.plugins)
+app.command("fx")(fx.fx)
 app.add_typer(ads.app, name="ads")
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")

@@ -1,0 +1,105 @@
+"""Rates are read each hour by whoever comes first, kept for all, and a source that is away is left alone."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from plugins import workspace_sql
+from service_core.commerce.fx.keeping import RateKeeping
+from service_core.extension.registry import load
+from service_core.insight.fx.exchange import Exchange
+from service_core.insight.fx.model import DayRate
+from service_core.insight.fx.ports import RatesDown, RatesKnown
+from service_core.testing.exchange_rates import MemoryRates, ToldRates
+
+REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+DAY = date(2026, 7, 7)
+USD, GBP = (
+    DayRate(DAY, code, Decimal(per_euro)) for code, per_euro in (("USD", "1.0800"), ("GBP", "0.8543"))
+)
+
+
+@dataclass
+class Now:
+    at: datetime = NOW
+
+    def __call__(self):
+        return self.at
+
+
+@pytest.fixture
+async def store(store_url, tmp_path):
+    if store_url is None:
+        yield MemoryRates()
+        return
+    directory = REGISTRY.open("workspace", store_url, folder=tmp_path)
+    await directory.start()
+    yield directory
+    await directory.aclose()
+
+
+async def test_rates_are_kept_as_they_were_published_and_another_of_the_day_replaces_one(store):
+    assert await store.rates_known("told") is None
+    await store.keep_rates("told", [USD, GBP], NOW)
+    await store.keep_rates("other", [DayRate(DAY, "USD", Decimal(9))], NOW)
+    corrected = DayRate(DAY, "USD", Decimal("1.09"))
+    await store.keep_rates("told", [corrected, DayRate(DAY - timedelta(days=9), "JPY", Decimal(171))], NOW)
+    found = await store.rates("told", {"USD", "GBP", "JPY"}, DAY, DAY)
+    assert sorted(found, key=lambda rate: rate.currency) == [GBP, corrected]
+    assert str(GBP.per_euro) == "0.8543"
+    assert await store.rates("told", {"SEK"}, DAY, DAY) == []
+    assert await store.rates_known("told") == RatesKnown(NOW, DAY - timedelta(days=9), DAY, 3)
+
+
+async def test_a_source_that_had_nothing_to_tell_was_read_all_the_same(store):
+    await store.keep_rates("told", [], NOW)
+    assert await store.rates_known("told") == RatesKnown(NOW, None, None, 0)
+
+
+async def test_the_source_is_asked_once_an_hour_whichever_process_asks():
+    store, source, now = MemoryRates(), ToldRates(USD), Now()
+    one, other = (RateKeeping(source, store, now) for _ in range(2))
+    for _ in range(3):
+        await one.look()
+        await other.look()
+    assert source.asked == [None]
+    now.at += timedelta(hours=1)
+    await other.look()
+    await one.look()
+    assert source.asked == [None, RatesKnown(NOW, DAY, DAY, 1)]
+
+
+async def test_a_source_that_is_away_is_left_alone_for_longer_each_time_and_its_rates_stay():
+    store, source, now = MemoryRates(), ToldRates(USD), Now()
+    keeping = RateKeeping(source, store, now)
+    await keeping.look()
+    source.down, source.asked, now.at = True, [], NOW + timedelta(hours=1)
+    for _ in range(60):
+        await keeping.look()
+        now.at += timedelta(minutes=1)
+    assert len(source.asked) == 6  # after 1, 2, 4, 8, 16 and 32 minutes
+    assert (await store.rates_known("told")).read_at == NOW
+    source.down = False
+    now.at += timedelta(hours=1)
+    await keeping.look()
+    assert (await store.rates_known("told")).read_at == now.at
+
+
+async def test_who_asks_for_a_reading_is_told_why_there_is_none():
+    source = ToldRates()
+    source.down = True
+    with pytest.raises(RatesDown, match="Nobody"):
+        await RateKeeping(source, MemoryRates(), Now()).read()
+
+
+async def test_rates_of_a_range_reach_back_over_what_is_carried_into_it(store):
+    await store.keep_rates("told", [USD, GBP], NOW)
+    exchange = Exchange(store, ToldRates())
+    later = DAY + timedelta(days=7)
+    rates = await exchange.rates("USD", {"GBP", "EUR", "USD"}, later, later)
+    assert (rates.on(later, "EUR"), rates.on(later, "GBP") is None) == (Decimal("1.08"), False)
+    nobody = await Exchange(store, None).rates("USD", {"EUR"}, DAY, DAY)
+    assert nobody.on(DAY, "EUR") is None

@@ -1,0 +1,125 @@
+"""Reference rates over the wire: the smallest file that leaves no gap, and nothing else is believed."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from hosts.composition.compose import installed
+from service_core.kernel.errors import StartupError
+from service_core.plugin import DayRate, RatesDown, RatesKnown
+from tests.ad_api import Answer, Api, serving
+
+NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
+TUESDAY, FRIDAY = date(2026, 7, 7), date(2026, 7, 3)
+
+
+def xml(*days):
+    told = "".join(
+        f"<Cube time='{day}'>{''.join(f'<Cube currency={code!r} rate={rate!r}/>' for code, rate in rates.items())}"
+        "</Cube>\n"
+        for day, rates in days
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" '
+        'xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref"><gesmes:subject>Reference rates</gesmes:subject>'
+        f"<gesmes:Sender><gesmes:name>European Central Bank</gesmes:name></gesmes:Sender><Cube>{told}</Cube>"
+        "</gesmes:Envelope>"
+    )
+
+
+class Bank:
+    """Three files, and what was asked for."""
+
+    def __init__(self):
+        self.daily = xml((TUESDAY, {"USD": "1.0876", "JPY": "171.23"}))
+        self.answer = None
+
+    def answers(self, asked):
+        if self.answer is not None:
+            return self.answer
+        name = asked.path.removeprefix("/eurofxref")
+        days = [(TUESDAY, {"USD": "1.0876"}), (FRIDAY, {"USD": "1.0811"}), ("2019-06-03", {"USD": "1.2"})]
+        return Answer(self.daily if name == "-daily.xml" else xml(*days))
+
+
+@pytest.fixture
+async def bank():
+    bank = Bank()
+    bank.api = Api(bank.answers, Answer("busy", 503), lambda _: Answer("no", 403))
+    async with serving(bank.api):
+        yield bank
+
+
+def source(bank, tmp_path, options=""):
+    opened = installed().open("fx", f"ecb:///?address={bank.api.url}{options}", folder=tmp_path)
+    return replace(opened, clock=lambda: NOW)
+
+
+def known(last, first=date(2020, 1, 2)):
+    return RatesKnown(NOW, first, last, 30)
+
+
+@pytest.mark.parametrize(
+    ("kept", "files"),
+    [
+        (None, ["hist"]),
+        (RatesKnown(NOW, None, None, 0), ["hist"]),
+        (known(date(2026, 4, 1)), ["hist"]),
+        (known(TUESDAY, first=date(2024, 1, 2)), ["hist"]),
+        (known(FRIDAY), ["daily", "hist-90d"]),
+        (known(date(2026, 7, 6)), ["daily"]),
+        (known(TUESDAY), ["daily"]),
+    ],
+    ids=str,
+)
+async def test_the_smallest_file_that_leaves_no_gap_is_asked_for(bank, tmp_path, kept, files):
+    await source(bank, tmp_path).published(kept)
+    assert [asked.path for asked in bank.api.asked] == [f"/eurofxref-{file}.xml" for file in files]
+
+
+async def test_no_working_day_lies_in_a_weekend(bank, tmp_path):
+    bank.daily = xml((date(2026, 7, 6), {"USD": "1.08"}))
+    await source(bank, tmp_path).published(known(FRIDAY))
+    assert [asked.path for asked in bank.api.asked] == ["/eurofxref-daily.xml"]
+
+
+async def test_rates_are_the_decimals_that_were_published_from_the_first_day_on(bank, tmp_path):
+    told = await source(bank, tmp_path).published(known(TUESDAY))
+    assert told == [
+        DayRate(TUESDAY, "USD", Decimal("1.0876")), DayRate(TUESDAY, "JPY", Decimal("171.23")),
+    ]  # fmt: skip
+    assert {rate.day for rate in await source(bank, tmp_path).published(None)} == {TUESDAY, FRIDAY}
+    earlier = await source(bank, tmp_path, "&since=2019-01-01").published(None)
+    assert {rate.day for rate in earlier} == {TUESDAY, FRIDAY, date(2019, 6, 3)}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("busy", 503),
+        Answer("<html><p>Sorry</html>"),
+        Answer("<html>Sorry</html>"),
+        Answer(xml((TUESDAY, {"USD": "-1"}))),
+        Answer(xml((TUESDAY, {"USD": "a lot"}))),
+        Answer(xml(("soon", {"USD": "1"}))),
+        Answer("<!DOCTYPE x [<!ENTITY y 'much'>]>" + xml((TUESDAY, {"USD": "1"})).partition("\n")[2]),
+    ],
+)
+async def test_what_is_no_file_of_rates_is_none(bank, tmp_path, answer):
+    bank.answer = answer
+    with pytest.raises(RatesDown, match="European Central Bank"):
+        await source(bank, tmp_path).published(None)
+
+
+async def test_a_bank_that_is_away_may_be_asked_again(bank, tmp_path):
+    asking = source(bank, tmp_path)
+    bank.api.answer = lambda _: None
+    with pytest.raises(RatesDown, match="does not answer"):
+        await asking.published(None)
+
+
+def test_an_address_that_is_none_is_refused_at_the_start(tmp_path):
+    with pytest.raises(StartupError, match="address"):
+        installed().open("fx", "ecb:///?address=ftp://x", folder=tmp_path)

@@ -1,0 +1,45 @@
+"""Rates of a file: the shape in which the European Central Bank offers all of its days."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from hosts.composition.compose import installed
+from service_core.kernel.errors import StartupError
+from service_core.plugin import DayRate, RatesDown
+
+DAY = date(2026, 7, 7)
+
+
+def source(folder, text=None):
+    if text is not None:
+        (folder / "rates.csv").write_text(text)
+    return installed().open("fx", "rates:///rates.csv", folder=folder)
+
+
+async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
+    told = await source(
+        tmp_path, "Date,USD,JPY,RUB,\n2026-07-07,1.0876,171.23,N/A,\n2026-07-06, 1.08 ,,N/A,\n"
+    ).published(None)
+    assert told == [
+        DayRate(DAY, "USD", Decimal("1.0876")),
+        DayRate(DAY, "JPY", Decimal("171.23")),
+        DayRate(date(2026, 7, 6), "USD", Decimal("1.08")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["Day,USD\n2026-07-07,1\n", "Date,USD\nyesterday,1\n", "Date,USD\n2026-07-07,much\n", "Date,EUR\n2026-07-07,1\n"]
+)  # fmt: skip
+async def test_a_line_that_is_none_is_named(tmp_path, text):
+    asked = source(tmp_path, text)
+    with pytest.raises(RatesDown, match=r"Line 2 of .*rates\.csv"):
+        await asked.published(None)
+    with pytest.raises(StartupError, match=r"fx\.rates"):
+        await asked.check()
+
+
+async def test_a_file_that_is_not_there_is_said_before_the_start(tmp_path):
+    with pytest.raises(StartupError, match="cannot be read"):
+        await source(tmp_path).check()
