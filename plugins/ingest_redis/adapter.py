@@ -78,17 +78,32 @@ class RedisQueue:
 
     async def offer(self, arrival: Arrival) -> Offer:
         """Claim the event id and enqueue; see `IngestQueue.offer`."""
+        (outcome,) = await self.offer_all((arrival,))
+        if isinstance(outcome, QueueFailed):
+            raise outcome
+        return outcome
+
+    async def offer_all(self, arrivals: Sequence[Arrival]) -> list[Offer | QueueFailed]:
+        """The same for several; see `IngestQueue.offer_all`. Each script call takes a few hundred."""
         try:
-            offered = Claimed(self._keys.claim(arrival), entry(arrival))
+            offered = [Claimed(self._keys.claim(arrival), entry(arrival)) for arrival in arrivals]
         except (TypeError, UnicodeEncodeError) as fault:
             raise QueueFailed("queue") from fault
         return await self._writer.offer(offered)
 
     async def reject(
-        self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
+        self,
+        workspace_id: UUID,
+        key_id: UUID,
+        channel: Channel,
+        reason: Reason,
+        at: datetime,
+        *,
+        events: int = 1,
     ) -> None:
-        """Count a rejected event; durable with the next call or within a second."""
-        self._writer.reject(Rejected(hash_of(workspace_id, at), lane_of(key_id, channel), reason.value))
+        """Count rejected events; durable with the next call or within a second."""
+        rejected = Rejected(hash_of(workspace_id, at), lane_of(key_id, channel), reason.value)
+        self._writer.reject(rejected, events)
 
     async def take(self, limit: int) -> list[Queued]:
         """The oldest events nobody else has in hand, without removing them."""

@@ -63,22 +63,20 @@ class Writer:
         self._counting: asyncio.Task[None] | None = None
         self._server_ahead = 0.0
 
-    async def offer(self, offered: Claimed) -> Offer:
-        """The outcome, once it is durable.
+    async def offer(self, offered: Sequence[Claimed]) -> list[Offer | QueueFailed]:
+        """The outcome of each, once it is durable: a failure where the stream is full or the server does not answer.
 
         Raises:
-            QueueFailed: the stream is full, too many wait, or the server does not answer in time.
+            QueueFailed: too many wait.
         """
         if len(self._shared) >= self._settings.gather:
             raise QueueFailed("queue")
-        outcome = await self._shared.ask(offered)
-        if outcome is None:
-            raise QueueFailed("queue")
-        return outcome
+        found = await asyncio.gather(*map(self._shared.ask, offered), return_exceptions=True)
+        return [each if isinstance(each, Offer | QueueFailed) else QueueFailed("queue") for each in found]
 
-    def reject(self, rejected: Rejected) -> None:
-        """Count a rejected event with the next call, or soon when there is none."""
-        self._rejected[rejected] += 1
+    def reject(self, rejected: Rejected, events: int) -> None:
+        """Count rejected events with the next call, or soon when there is none."""
+        self._rejected[rejected] += events
         if self._counting is None:
             self._counting = asyncio.create_task(self._count())
 

@@ -76,16 +76,29 @@ class Spool:
 
     async def offer(self, arrival: Arrival) -> Offer:
         """Claim the event id and enqueue; see `IngestQueue.offer`."""
-        for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
-            if text is not None and not text.isascii():
-                _check(text)
-        return await self._writer.offer(arrival)
+        _check(arrival)
+        (decided,) = self._writer.offer((arrival,))
+        return await decided
+
+    async def offer_all(self, arrivals: Sequence[Arrival]) -> list[Offer | QueueFailed]:
+        """The same for several; see `IngestQueue.offer_all`. They wait for one commit, or for two at the most."""
+        for arrival in arrivals:
+            _check(arrival)
+        found = await asyncio.gather(*self._writer.offer(arrivals), return_exceptions=True)
+        return [each if isinstance(each, Offer | QueueFailed) else QueueFailed("queue") for each in found]
 
     async def reject(
-        self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
+        self,
+        workspace_id: UUID,
+        key_id: UUID,
+        channel: Channel,
+        reason: Reason,
+        at: datetime,
+        *,
+        events: int = 1,
     ) -> None:
-        """Count a rejected event; durable with the next commit or within a second."""
-        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), reason.value)
+        """Count rejected events; durable with the next commit or within a second."""
+        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), reason.value, events)
 
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""
@@ -139,9 +152,11 @@ class Spool:
         return await asyncio.get_running_loop().run_in_executor(self._reader, reading)
 
 
-def _check(text: str) -> None:
+def _check(arrival: Arrival) -> None:
     """A text that no file can keep must not reach a shared commit."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as fault:
-        raise QueueFailed("queue") from fault
+    for text in (arrival.event_id, arrival.user_agent, arrival.address, *arrival.headers.values()):
+        if text is not None and not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as fault:
+                raise QueueFailed("queue") from fault

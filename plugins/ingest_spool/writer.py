@@ -7,7 +7,7 @@ the same turn of the event loop; under load the length of a commit sets the size
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -51,8 +51,8 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         await self.run(lambda _: None)
 
-    def offer(self, arrival: Arrival) -> asyncio.Future[Offer]:
-        """The outcome of an arrival, once it is durable.
+    def offer(self, arrivals: Sequence[Arrival]) -> list[asyncio.Future[Offer]]:
+        """The outcome of each arrival, once it is durable.
 
         Raises:
             QueueFailed: too many offers wait already.
@@ -61,18 +61,18 @@ class Writer:
             raise QueueFailed("queue")
         loop = self._loop
         assert loop is not None, "start() comes first"
-        future: asyncio.Future[Offer] = loop.create_future()
-        self._next.arrivals.append(arrival)
-        self._waiting.append(future)
+        futures: list[asyncio.Future[Offer]] = [loop.create_future() for _ in arrivals]
+        self._next.arrivals += arrivals
+        self._waiting += futures
         if not self._working:
             self._working = True
             self._stop_timer()
             loop.call_soon(self._begin)
-        return future
+        return futures
 
-    def reject(self, lane: Lane, reason: str) -> None:
-        """Count a rejected event with the next commit, or soon when there is none."""
-        self._next.rejected[lane, reason] += 1
+    def reject(self, lane: Lane, reason: str, events: int) -> None:
+        """Count rejected events with the next commit, or soon when there is none."""
+        self._next.rejected[lane, reason] += events
         if not self._working and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)
 

@@ -52,10 +52,28 @@ class IngestQueue(Protocol):
             QueueFailed: nothing was kept and the claim is free.
         """
 
+    async def offer_all(self, arrivals: Sequence[Arrival]) -> list[Offer | QueueFailed]:
+        """The same for several that came together: one step for all, as long as they fit in one.
+
+        Returns:
+            The outcome of each, in order: of two with one id the later is the duplicate, and a
+            failure stands in the place of what was not kept.
+
+        Raises:
+            QueueFailed: none of them was kept.
+        """
+
     async def reject(
-        self, workspace_id: UUID, key_id: UUID, channel: Channel, reason: Reason, at: datetime
+        self,
+        workspace_id: UUID,
+        key_id: UUID,
+        channel: Channel,
+        reason: Reason,
+        at: datetime,
+        *,
+        events: int = 1,
     ) -> None:
-        """Count a rejected event; cheap, made durable with the next commit or within a second."""
+        """Count rejected events; cheap, made durable with the next commit or within a second."""
 
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""

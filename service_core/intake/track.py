@@ -211,7 +211,9 @@ def fault(error_id: UUID) -> Answer:
 
 
 class RateLimit:
-    """Requests of each write key in fixed windows of one second, counted in memory (check 6).
+    """What each sender sends in fixed windows of one second, counted in memory.
+
+    A sender is a write key (check 6) or a workspace whose browsers send without one (contract 11.2).
 
     It is no `RateLimiter`: it is asked for every event, and ingest never fails because a limit
     store is away.
@@ -221,13 +223,13 @@ class RateLimit:
         self._second = 0
         self._spent: dict[UUID, int] = {}
 
-    def spend(self, key_id: UUID, at: datetime) -> bool:
-        """Count one request; refused ones do not count on."""
+    def spend(self, sender: UUID, at: datetime, events: int = 1) -> bool:
+        """Count so many at once; refused ones do not count on."""
         second = int(at.timestamp())
         if second != self._second:
             self._second, self._spent = second, {}
-        spent = self._spent.get(key_id, 0)
-        if spent >= INGEST_RATE:
+        spent = self._spent.get(sender, 0) + events
+        if spent > INGEST_RATE:
             return False
-        self._spent[key_id] = spent + 1
+        self._spent[sender] = spent
         return True

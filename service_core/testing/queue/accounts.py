@@ -16,6 +16,7 @@ from service_core.testing.queue.kit import NOON, Kit, Queues, Sender, stored
 STEPS: Final = st.lists(
     st.one_of(
         st.tuples(st.just("offer"), st.lists(st.integers(0, 6), min_size=1, max_size=40)),
+        st.tuples(st.just("offer all"), st.lists(st.integers(0, 6), max_size=40)),
         st.tuples(st.just("reject"), st.sampled_from(list(Reason))),
         st.tuples(st.just("settle"), st.integers(1, 5)),
         st.tuples(st.just("set aside"), st.integers(1, 2)),
@@ -23,6 +24,8 @@ STEPS: Final = st.lists(
     ),
     max_size=12,
 )
+
+CHANNELS: Final = {"offer": Channel.TRACK, "offer all": Channel.BATCH}
 
 SHARED: Final = (HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow)
 """One queue serves every example, and every adapter's class runs the same test: senders keep apart."""
@@ -101,15 +104,19 @@ async def _play(queues: Queues, steps: list[tuple[str, Any]]) -> None:
     async with _reopening(queues) as reopen:
         queue = await reopen()
         for what, how in steps:
-            if what == "offer":
-                answers = await asyncio.gather(*(queue.offer(sender.arrival(f"e{n}")) for n in how))
+            if what.startswith("offer"):
+                arrivals = [sender.arrival(f"e{n}", channel=CHANNELS[what]) for n in how]
+                one_by_one = what == "offer"
+                answers = await (
+                    asyncio.gather(*map(queue.offer, arrivals)) if one_by_one else queue.offer_all(arrivals)
+                )
                 assert answers.count(Offer.QUEUED) == len(set(how) - known)
                 known |= set(how)
                 received += len(how)
                 duplicate += answers.count(Offer.DUPLICATE)
             elif what == "reject":
-                await queue.reject(sender.workspace, sender.key, Channel.TRACK, how, NOON)
-                received += 1
+                await queue.reject(sender.workspace, sender.key, Channel.BATCH, how, NOON, events=3)
+                received += 3
             elif what == "settle":
                 await queue.settle([stored(queued) for queued in await queue.take(how)], [])
             elif what == "set aside":

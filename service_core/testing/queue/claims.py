@@ -3,6 +3,8 @@
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from service_core.intake.ports import IngestQueue, Offer, QueueFailed
 from service_core.testing.queue.kit import NOON, Kit, Queues, Sender
 
@@ -18,6 +20,32 @@ class Claims(Kit):
         assert len(await queue.take(100)) == 1
         row = await sender.row(queue)
         assert (row.received, row.duplicate, row.in_flight, row.balanced) == (50, 49, 1, True)
+
+    async def test_of_events_that_come_together_the_first_of_an_id_is_taken(
+        self, queue: IngestQueue, sender: Sender
+    ) -> None:
+        await queue.offer(sender.arrival("old"))
+        ids = ["a", "b", "a", "old", "c", "a"]
+        whole = [sender.arrival(each) for each in ids] + [sender.arrival("a", claimed=False)]
+        taken = [one is Offer.QUEUED for one in await queue.offer_all(whole)]
+        assert taken == [True, True, False, False, True, False, True]
+        assert await queue.offer_all([]) == []
+        waiting = [one.arrival.event_id for one in await queue.take(10)]
+        assert waiting == ["old", "a", "b", "c", "a"]
+        row = await sender.row(queue)
+        assert (row.received, row.duplicate, row.in_flight, row.balanced) == (8, 3, 5, True)
+
+    async def test_bodies_of_five_hundred_from_two_processes_claim_each_id_once(
+        self, queues: Queues, sender: Sender
+    ) -> None:
+        whole = [sender.arrival(f"e{n}") for n in range(500)]
+        async with queues() as one, queues() as two:
+            found = await asyncio.gather(*(queue.offer_all(whole) for queue in (one, two, one)))
+            assert [
+                sum(each) for each in zip(*([o is Offer.QUEUED for o in f] for f in found), strict=True)
+            ] == [1] * 500
+            row = await sender.row(one)
+        assert (row.received, row.duplicate, row.in_flight, row.balanced) == (1500, 1000, 500, True)
 
     async def test_two_processes_claim_one_id_once(self, queues: Queues, sender: Sender) -> None:
         async with queues() as one, queues() as two:
@@ -56,3 +84,6 @@ class Claims(Kit):
         )
         assert good is Offer.QUEUED
         assert isinstance(bad, QueueFailed)
+        with pytest.raises(QueueFailed):
+            await queue.offer_all([sender.arrival("other"), sender.arrival("\ud800")])
+        assert await queue.offer(sender.arrival("other")) is Offer.QUEUED
