@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from hosts import monitoring
 from hosts.composition.ports import Ports
-from hosts.worker.ads import read_ads
 from hosts.worker.consumer import consume, pipeline_of
 from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
+from hosts.worker.rounds import go_round
 from service_core.changes.write import Writes
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.fx.keeping import RateKeeping
@@ -40,7 +40,7 @@ def consuming(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Wo
 
 def scheduled(ports: Ports, exporter: Exporter, ads: AdReading, stop: asyncio.Event) -> Iterator[Work]:
     """What comes round: each turn is harmless when somebody else took it, too."""
-    yield read_ads(ads, stop)
+    yield go_round(ads, stop)
     if ports.fx is not None:
         yield every(RATES_SECONDS, RateKeeping(ports.fx, ports.workspace, ports.clock).look, stop)
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)

@@ -5,13 +5,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 from service_core.access.model import Workspace
 from service_core.commerce.ads.model import Level
 from service_core.commerce.ads.ports import SpendPlan, SpendStore, SpendSum
+from service_core.commerce.rounds import reaches_to
 from service_core.insight.connections.model import Connection
 from service_core.insight.connections.ports import Connections
 from service_core.insight.connections.providers import reports_spend
@@ -22,9 +23,6 @@ from service_core.insight.query.sources import SourceState
 from service_core.kernel.ranges import Buckets, Range
 from service_core.kernel.reading import Reason
 from service_core.kernel.wall_clock import day_start
-
-PATIENCE: Final = timedelta(hours=2)
-"""Twice the hour between two reads of a platform: read longer ago, its data reaches to then (semantics 19.1)."""
 
 _MILLION: Final = 1_000_000
 _FIGURES: Final = frozenset(field.name for field in fields(SpendSum)) - {"keys", "rows", "currency"}
@@ -89,7 +87,7 @@ def is_measured(connection: Connection) -> bool:
 def read_through(connection: Connection, now: datetime) -> datetime | None:
     """Up to when its spend is believed present (semantics 19.1); None as long as it was never read."""
     last = connection.last_synced_at
-    return now if last is not None and now - last < PATIENCE else last
+    return None if last is None else reaches_to(last, now)
 
 
 def _state_of(connection: Connection, now: datetime) -> SourceState:

@@ -1,6 +1,6 @@
 """When an ad platform is read, which days, and what a connection says afterwards (semantics 12.2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -10,29 +10,9 @@ from service_core.commerce.ads.model import AdAccount
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
 from service_core.insight.connections.model import ConnectedAccount, Connection, ConnectionStatus
 
-HOURLY: Final = timedelta(hours=1)
-"""How often today and yesterday are read; the other days are with the first reading of a day."""
 TRAILING_DAYS: Final = 28
 """Days that platforms restate: today is the last of them."""
-STALE: Final = timedelta(days=1)
-"""How long a platform may be away before its connection says so."""
-
 _AT_ONCE: Final = 7
-_FIRST_PAUSE: Final = timedelta(minutes=1)
-_LONGEST_PAUSE: Final = timedelta(hours=1)
-_SHOWN: Final = 500
-_READ: Final = frozenset({ConnectionStatus.CONNECTED, ConnectionStatus.PENDING, ConnectionStatus.ERROR})
-
-
-def is_read(connection: Connection) -> bool:
-    """Whether a connection is read at all: one that was refused or ended waits for somebody to connect it again."""
-    return connection.status in _READ
-
-
-def is_due(connection: Connection, now: datetime) -> bool:
-    """Whether it is time to read a connection."""
-    last = connection.last_synced_at
-    return is_read(connection) and (last is None or now - last >= HOURLY)
 
 
 def days_to_read(
@@ -105,29 +85,6 @@ def synced(connection: Connection, read: Sequence[AdAccount], began_at: datetime
 def refused(connection: Connection, reason: str) -> Connection:
     """A connection whose credentials are not good any more."""
     return replace(connection, status=ConnectionStatus.EXPIRED, error=reason)
-
-
-def unread(connection: Connection, reason: str, now: datetime) -> Connection:
-    """A connection that could not be read now: it says so at once when it never was, else after a day."""
-    last = connection.last_synced_at
-    if last is None:
-        return replace(connection, error=reason)
-    if now - last < STALE:
-        return connection
-    return replace(connection, status=ConnectionStatus.ERROR, error=reason)
-
-
-def pause(failures: int, retry_after: float | None) -> timedelta:
-    """How long to leave a platform alone after so many failures in a row, and for as long as it asks."""
-    doubled = min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << min(failures - 1, 10)))
-    return max(doubled, timedelta(seconds=retry_after or 0))
-
-
-def told(reason: str, secrets: Mapping[str, str]) -> str:
-    """A reason as people may read it: short, and without a credential the platform repeats."""
-    for value in secrets.values():
-        reason = reason.replace(value, "***")
-    return reason[:_SHOWN]
 
 
 def _with(noted: ConnectedAccount, found: AdAccount | None) -> ConnectedAccount:

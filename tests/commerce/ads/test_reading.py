@@ -10,8 +10,9 @@ import pytest
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused, SpendPlan
 from service_core.commerce.ads.reading import AdReading
-from service_core.commerce.ads.sync import days_to_read, in_parts, pause
+from service_core.commerce.ads.sync import days_to_read, in_parts
 from service_core.commerce.providers.ports import VaultShut
+from service_core.commerce.rounds import pause
 from service_core.insight.connections.model import (
     Asset,
     ConnectedAccount,
@@ -328,7 +329,7 @@ async def test_one_process_at_a_time_reads_a_workspace_and_others_read_theirs():
     assert await other.read(OURS) is None
     world.platforms[0].gate.set()
     assert (await other.read(THEIRS))[0].problem is None
-    assert (await slow)[0].rows == 3 * 90
+    assert (await slow)[0].found["rows"] == 3 * 90
     assert world.turns.held == {}
 
 

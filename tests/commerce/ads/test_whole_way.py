@@ -80,7 +80,7 @@ async def test_what_a_platform_reports_is_answered_once_and_as_it_was_said_last(
     reading, own, get, clock, meta, folder = shop
     asked = "/v1/ads?date_from=2026-07-07&date_through=2026-07-08"
     assert (await get(asked))["ads"] == []
-    assert (await reading.read(own))[0].rows == 3
+    assert (await reading.read(own))[0].found["rows"] == 3
     first = await get(asked)
     assert [(one["id"], one["spend"], one["clicks"]) for one in first["ads"]] == [
         ("1", 15.5, 20),

@@ -1,17 +1,19 @@
-"""Ad platforms are read beside everything else: none waits for another, and nothing outlives the process's stop."""
+"""What is connected is read beside everything else: none waits for another, and nothing outlives the process's stop."""
 
 import asyncio
 from uuid import uuid4
 
 import pytest
 
-from hosts.worker import ads
+from hosts.worker import rounds
 
 SLOW, BROKEN, WELL = uuid4(), uuid4(), uuid4()
 
 
 class Reading:
     """Workspaces that are always due: one is never done, one fails, one is read in no time."""
+
+    kind = "ads"
 
     def __init__(self):
         self.begun, self.ended, self.looks = [], [], 0
@@ -35,13 +37,13 @@ class Reading:
 
 @pytest.fixture
 def reading(monkeypatch):
-    monkeypatch.setattr(ads, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(rounds, "LOOK_SECONDS", 0.001)
     return Reading()
 
 
 async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_it(reading):
     stop = asyncio.Event()
-    work = asyncio.create_task(ads.read_ads(reading, stop))
+    work = asyncio.create_task(rounds.go_round(reading, stop))
     async with asyncio.timeout(60):
         while min(reading.begun.count(BROKEN), reading.begun.count(WELL)) < 3:
             await asyncio.sleep(0.001)
@@ -53,9 +55,9 @@ async def test_workspaces_are_read_again_and_again_while_a_slow_one_is_still_at_
 
 
 async def test_a_few_slow_workspaces_leave_places_for_the_others(reading, monkeypatch):
-    monkeypatch.setattr(ads, "TOGETHER", 2)
+    monkeypatch.setattr(rounds, "TOGETHER", 2)
     stop = asyncio.Event()
-    work = asyncio.create_task(ads.read_ads(reading, stop))
+    work = asyncio.create_task(rounds.go_round(reading, stop))
     async with asyncio.timeout(60):
         while reading.begun.count(WELL) < 2:
             await asyncio.sleep(0.001)

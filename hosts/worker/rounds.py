@@ -1,4 +1,4 @@
-"""Reading ad platforms beside everything else: each workspace for itself, none waits for another."""
+"""Reading what workspaces have connected beside everything else: each for itself, none waits for another."""
 
 import asyncio
 import logging
@@ -6,43 +6,43 @@ from typing import Final
 from uuid import UUID
 
 from hosts.waiting import waited
-from service_core.commerce.ads.reading import AdReading
+from service_core.commerce.rounds import Rounds
 
 LOOK_SECONDS: Final = 60
 TOGETHER: Final = 16
 """Workspaces that are read at the same time: each holds the rows of one question at most."""
 
-_log: Final = logging.getLogger("touchpoint.ads")
+_log: Final = logging.getLogger("touchpoint.rounds")
 
 
-async def read_ads(reading: AdReading, stop: asyncio.Event) -> None:
+async def go_round(rounds: Rounds, stop: asyncio.Event) -> None:
     """Look again and again which workspaces are due, and read them, until ``stop`` is set."""
     busy: dict[UUID, asyncio.Task[None]] = {}
     free = asyncio.Semaphore(TOGETHER)
     try:
         while await waited(stop, LOOK_SECONDS):
             busy = {id_: task for id_, task in busy.items() if not task.done()}
-            for id_ in await _due(reading):
+            for id_ in await _due(rounds):
                 if id_ not in busy:
-                    busy[id_] = asyncio.create_task(_read(reading, id_, free))
+                    busy[id_] = asyncio.create_task(_read(rounds, id_, free))
     finally:
         for task in busy.values():
             task.cancel()
         await asyncio.gather(*busy.values(), return_exceptions=True)
 
 
-async def _due(reading: AdReading) -> list[UUID]:
+async def _due(rounds: Rounds) -> list[UUID]:
     try:
-        return await reading.due()
+        return await rounds.due()
     except Exception:  # noqa: BLE001 - the next look comes
-        _log.exception("it is not known which ad platforms to read")
+        _log.exception("it is not known what to read of kind %s", rounds.kind)
         return []
 
 
-async def _read(reading: AdReading, workspace_id: UUID, free: asyncio.Semaphore) -> None:
+async def _read(rounds: Rounds, workspace_id: UUID, free: asyncio.Semaphore) -> None:
     """Read a workspace; what goes wrong is logged, and the next look comes."""
     async with free:
         try:
-            await reading.read(workspace_id)
+            await rounds.read(workspace_id)
         except Exception:  # noqa: BLE001 - what ails one workspace ends no other
-            _log.exception("ad platforms of workspace %s were not read", workspace_id)
+            _log.exception("what workspace %s has connected for %s was not read", workspace_id, rounds.kind)
