@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from service_core.commerce.ads.sync import pause
+from service_core.commerce.rounds import pause
 from service_core.insight.fx.ports import RatesDown, RateSource, RateStore
 from service_core.kernel.clock import Clock
 
