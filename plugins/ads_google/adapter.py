@@ -3,28 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Final
 
+from plugins.ads_google.client import API, MANAGER, TOKENS, digits, opened
 from plugins.ads_google.mapping import CLIENTS, OWN, account_of, report, row_of
 from service_core.plugin import (
     AdAccount,
     Clock,
     Level,
-    PlatformDown,
-    PlatformRefused,
     SpendRow,
     ad_figures,
     system_clock,
 )
-
-if TYPE_CHECKING:
-    from plugins.ads_google.client import GoogleClient
-
-API: Final = "https://googleads.googleapis.com/v26"
-TOKENS: Final = "https://oauth2.googleapis.com/token"
-NEEDED: Final = ("developer_token", "client_id", "client_secret", "refresh_token")
-MANAGER: Final = "login_customer_id"
-"""Id of a manager account; with it, the accounts below that one are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +46,9 @@ class GoogleAds:
             PlatformDown: Google cannot be read now.
             PlatformRefused: the credentials are not good.
         """
-        manager = _digits(secrets.get(MANAGER, ""))
+        manager = digits(secrets.get(MANAGER))
         with ad_figures.of_known_shape("Google Ads"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, self.tokens, secrets, self.clock) as client:
                 if manager:
                     below = await client.search(manager, CLIENTS)
                     return [account_of(one["customerClient"]) for one in below]
@@ -78,24 +67,6 @@ class GoogleAds:
         """
         now, version = self.clock(), self.api.rpartition("/")[2]
         with ad_figures.of_known_shape("Google Ads"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, self.tokens, secrets, self.clock) as client:
                 told = await client.search(account.id, report(level, first, last))
             return [row_of(one, account, level, now, version) for one in told]
-
-    def _client(self, secrets: Mapping[str, str]) -> "GoogleClient":
-        missing = [name for name in NEEDED if not secrets.get(name)]
-        if missing:
-            raise PlatformRefused(f"The credential {', '.join(missing)} is missing.")
-        try:
-            from plugins.ads_google.client import GoogleClient  # noqa: PLC0415 - 20 MB that only reading needs
-        except ModuleNotFoundError:
-            raise PlatformDown(
-                'Reading Google Ads needs an HTTP client. Install "touchpoint[ads]".'
-            ) from None
-        cleaned = {**secrets, MANAGER: _digits(secrets.get(MANAGER, ""))}
-        return GoogleClient(self.api, self.tokens, cleaned, self.clock)
-
-
-def _digits(text: str) -> str:
-    """An id without the dashes it is shown with."""
-    return text.replace("-", "").strip()

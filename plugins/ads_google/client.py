@@ -1,18 +1,20 @@
 """The Google Ads API over HTTP as JSON, and what its refusals mean."""
 
-import json
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
-from decimal import Decimal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn
 
-import httpx2
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_calls
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_figures
-
+API: Final = "https://googleads.googleapis.com/v26"
+TOKENS: Final = "https://oauth2.googleapis.com/token"
+MANAGER: Final = "login_customer_id"
+"""Id of a manager account; with it, the accounts below that one are read."""
 SECONDS: Final = 120.0
+_NEEDED: Final = ("developer_token", "client_id", "client_secret", "refresh_token")
 _CLOSED: Final = frozenset({"CUSTOMER_NOT_ENABLED"})
 """Accounts that were cancelled, or never finished: they are no fault of the credentials."""
 _DENIED: Final = frozenset({"invalid_grant", "invalid_client", "unauthorized_client"})
@@ -23,41 +25,66 @@ class _AccountClosed(PlatformRefused):
     """The account is not open, whoever asks."""
 
 
-@cache
-def _trust() -> ssl.SSLContext:
-    """Whom to trust, read once: it takes longer than a question."""
-    return httpx2.create_ssl_context()
-
-
-class GoogleClient:
-    """A few questions with one access token; use it as an async context.
+@asynccontextmanager
+async def opened(
+    api: str, tokens: str, secrets: Mapping[str, str], clock: Clock
+) -> AsyncIterator["GoogleClient"]:
+    """A few calls with one access token.
 
     Args:
         api: address with the version.
         tokens: address of access tokens.
         secrets: good for both.
         clock: the present.
+
+    Raises:
+        PlatformDown: there is nothing to call with, or no access token now.
+        PlatformRefused: the credentials are missing, or not good.
     """
+    ad_calls.require(secrets, _NEEDED)
+    with ad_calls.http_client("Google Ads"):
+        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
+    async with httpx2.AsyncClient(timeout=SECONDS, verify=_trust()) as http:
+        calls = ad_calls.JsonCalls("Google", http.request, httpx2.HTTPError, clock)
+        http.headers.update(await _headers(calls, tokens, secrets))
+        yield GoogleClient(api, calls)
 
-    def __init__(self, api: str, tokens: str, secrets: Mapping[str, str], clock: Clock) -> None:
-        self._api, self._tokens, self._secrets, self._clock = api, tokens, secrets, clock
-        self._http = httpx2.AsyncClient(timeout=SECONDS, verify=_trust())
 
-    async def __aenter__(self) -> Self:
-        await self._http.__aenter__()
-        try:
-            self._http.headers.update(await self._headers())
-        except BaseException:
-            await self._http.aclose()
-            raise
-        return self
+def digits(text: str | None) -> str:
+    """An id without the dashes it is shown with."""
+    return (text or "").replace("-", "").strip()
 
-    async def __aexit__(self, *fault: Any) -> None:  # noqa: PYI036 - handed on as it is
-        await self._http.__aexit__(*fault)
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Whom to trust, read once: it takes longer than a question."""
+    import httpx2  # noqa: PLC0415 - as above
+
+    return httpx2.create_ssl_context()
+
+
+async def _headers(calls: ad_calls.JsonCalls, tokens: str, secrets: Mapping[str, str]) -> dict[str, str]:
+    """What every call carries: an access token above all."""
+    asked = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
+    answer = await calls.ask("POST", tokens, data={"grant_type": "refresh_token", **asked})
+    headers = {
+        "Authorization": f"Bearer {_good(answer)['access_token']}",
+        "developer-token": secrets["developer_token"],
+    }
+    manager = digits(secrets.get(MANAGER))
+    return headers | ({"login-customer-id": manager} if manager else {})
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleClient:
+    """What can be asked of the Google Ads API."""
+
+    api: str
+    calls: ad_calls.JsonCalls
 
     async def accessible(self) -> list[str]:
         """Ids of the accounts the person may open directly."""
-        told = await self._answer("GET", f"{self._api}/customers:listAccessibleCustomers")
+        told = _good(await self.calls.ask("GET", f"{self.api}/customers:listAccessibleCustomers"))
         return [name.rpartition("/")[2] for name in told.get("resourceNames") or ()]
 
     async def search(self, customer: str, query: str) -> list[Mapping[str, Any]]:
@@ -67,8 +94,7 @@ class GoogleClient:
             PlatformDown: Google cannot be read now.
             PlatformRefused: the credentials are not good for it.
         """
-        address = f"{self._api}/customers/{customer}/googleAds:searchStream"
-        pieces = await self._answer("POST", address, json={"query": query})
+        pieces = _good(await self.post(f"customers/{customer}/googleAds:searchStream", {"query": query}))
         return [row for piece in pieces for row in piece.get("results") or ()]
 
     async def search_open(self, customer: str, query: str) -> list[Mapping[str, Any]]:
@@ -78,53 +104,59 @@ class GoogleClient:
         except _AccountClosed:
             return []
 
-    async def _headers(self) -> dict[str, str]:
-        """What every question carries: an access token above all."""
-        asked = {name: self._secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
-        told = await self._answer("POST", self._tokens, data={"grant_type": "refresh_token", **asked})
-        headers = {
-            "Authorization": f"Bearer {told['access_token']}",
-            "developer-token": self._secrets["developer_token"],
-        }
-        manager = self._secrets.get("login_customer_id")
-        return headers | ({"login-customer-id": manager} if manager else {})
+    async def post(self, path: str, body: Any) -> ad_calls.JsonAnswer:
+        """Send something; the answer is not judged.
 
-    async def _answer(self, method: str, address: str, **content: Any) -> Any:
-        try:
-            answer = await self._http.request(method, address, **content)
-        except httpx2.HTTPError as fault:
-            raise PlatformDown(f"Google does not answer ({type(fault).__name__}).") from None
-        told: Any = None
-        with suppress(ValueError):
-            told = json.loads(answer.content, parse_float=Decimal)
-        if not isinstance(told, dict | list):
-            raise PlatformDown(f"Google answers something else than JSON, with status {answer.status_code}.")
-        if not answer.is_success:
-            self._refuse(answer, told)
-        return told
-
-    def _refuse(self, answer: httpx2.Response, told: Any) -> NoReturn:
-        """Say what a refusal means: whose turn it is to do something."""
-        first = told[0] if isinstance(told, list) and told else told
-        error = first.get("error") if isinstance(first, dict) else None
-        if isinstance(error, str):
-            reason = f"Google says: {first.get('error_description') or error}"
-            raise PlatformRefused(reason) if error in _DENIED else PlatformDown(reason)
-        faults = _faults(error or {})
-        codes = {kind: code for fault in faults for kind, code in (fault.get("errorCode") or {}).items()}
-        said = next((fault["message"] for fault in faults if fault.get("message")), None)
-        reason = f"Google says: {said or (error or {}).get('message') or f'status {answer.status_code}'}"
-        if _CLOSED & set(codes.values()):
-            raise _AccountClosed(reason)
-        if answer.status_code in {401, 403} and "quotaError" not in codes:
-            raise PlatformRefused(reason)
-        asked = ad_figures.seconds_to_wait(answer.headers.get("retry-after"), self._clock())
-        raise PlatformDown(reason, asked or _delay(faults))
+        Raises:
+            PlatformDown: there was no answer.
+        """
+        return await self.calls.post(f"{self.api}/{path}", body)
 
 
-def _faults(error: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def failures(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What is wrong in detail, as the failures of the Google Ads API list it."""
-    return [fault for detail in error.get("details") or () for fault in detail.get("errors") or ()]
+    return [fault for detail in status.get("details") or () for fault in detail.get("errors") or ()]
+
+
+def codes_of(faults: list[Mapping[str, Any]]) -> dict[str, str]:
+    """Codes of failures by their kind, such as ``quotaError``."""
+    return {kind: code for fault in faults for kind, code in (fault.get("errorCode") or {}).items()}
+
+
+def wait_of(answer: ad_calls.JsonAnswer, faults: list[Mapping[str, Any]]) -> float | None:
+    """Seconds that an answer asks to wait for, in whichever way."""
+    return answer.retry_after or _delay(faults)
+
+
+def error_of(answer: ad_calls.JsonAnswer) -> Any:
+    """What an answer says is wrong: an object, a word of the address of tokens, or None."""
+    first = answer.told[0] if isinstance(answer.told, list) and answer.told else answer.told
+    return first.get("error") if isinstance(first, dict) else None
+
+
+def _good(answer: ad_calls.JsonAnswer) -> Any:
+    """What an answer tells, unless it refuses."""
+    told = answer.content()
+    if not answer.is_good:
+        _refuse(answer)
+    return told
+
+
+def _refuse(answer: ad_calls.JsonAnswer) -> NoReturn:
+    """Say what a refusal means: whose turn it is to do something."""
+    error = error_of(answer)
+    if isinstance(error, str):
+        reason = f"Google says: {answer.told.get('error_description') or error}"
+        raise PlatformRefused(reason) if error in _DENIED else PlatformDown(reason, answer.retry_after)
+    faults = failures(error or {})
+    codes = codes_of(faults)
+    said = next((fault["message"] for fault in faults if fault.get("message")), None)
+    reason = f"Google says: {said or (error or {}).get('message') or f'status {answer.status}'}"
+    if _CLOSED & set(codes.values()):
+        raise _AccountClosed(reason)
+    if answer.status in {401, 403} and "quotaError" not in codes:
+        raise PlatformRefused(reason)
+    raise PlatformDown(reason, wait_of(answer, faults), answer.status)
 
 
 def _delay(faults: list[Mapping[str, Any]]) -> float | None:

@@ -4,8 +4,9 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from plugins.ads_meta.client import API, MetaClient, opened
 from plugins.ads_meta.mapping import (
     STATUS_FIELDS,
     account_of,
@@ -19,17 +20,11 @@ from service_core.plugin import (
     AdAccount,
     Clock,
     Level,
-    PlatformDown,
-    PlatformRefused,
     SpendRow,
     ad_figures,
     system_clock,
 )
 
-if TYPE_CHECKING:
-    from plugins.ads_meta.client import MetaClient
-
-API: Final = "https://graph.facebook.com/v26.0"
 _PAGE: Final = 500
 
 
@@ -63,7 +58,7 @@ class MetaAds:
         """
         fields = "id,name,currency,timezone_name"
         with ad_figures.of_known_shape("Meta"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, secrets, self.clock) as client:
                 return [
                     account_of(told) async for told in _pages(client, "me/adaccounts", {"fields": fields})
                 ]
@@ -86,7 +81,7 @@ class MetaAds:
         }
         now, version = self.clock(), self.api.rpartition("/")[2]
         with ad_figures.of_known_shape("Meta"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, secrets, self.clock) as client:
                 pages = _pages(client, f"{account.id}/insights", question)
                 rows = [row_of(told, account, level, now, version) async for told in pages]
                 if not rows:
@@ -95,18 +90,9 @@ class MetaAds:
                 listed = {told["id"]: told async for told in entities}
         return [with_status(row, listed) for row in rows]
 
-    def _client(self, secrets: Mapping[str, str]) -> "MetaClient":
-        if not secrets.get("access_token"):
-            raise PlatformRefused("The credential access_token is missing.")
-        try:
-            from plugins.ads_meta.client import MetaClient  # noqa: PLC0415 - 20 MB that only reading needs
-        except ModuleNotFoundError:
-            raise PlatformDown('Reading Meta needs an HTTP client. Install "touchpoint[ads]".') from None
-        return MetaClient(self.api, secrets["access_token"], self.clock)
-
 
 async def _pages(
-    client: "MetaClient", path: str, question: Mapping[str, str]
+    client: MetaClient, path: str, question: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Everything an edge holds, page after page."""
     after: str | None = None

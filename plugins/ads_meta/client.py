@@ -2,20 +2,19 @@
 
 import json
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
-from decimal import Decimal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn
 
-import httpx2
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_calls
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_figures
-
+API: Final = "https://graph.facebook.com/v26.0"
 SECONDS: Final = 60.0
-_CREDENTIALS: Final = frozenset({10, 102, 104, 190, 294, *range(200, 300)})
+CREDENTIALS: Final = frozenset({10, 102, 104, 190, 294, *range(200, 300)})
 """Codes of a token that is missing, over, or lacks a permission."""
-_LATER: Final = frozenset({1, 2, 4, 17, 32, 341, 368, 613, *range(80000, 80015)})
+LATER: Final = frozenset({1, 2, 4, 17, 32, 341, 368, 613, *range(80000, 80015)})
 """Codes of too many calls, and of faults of theirs."""
 
 
@@ -29,26 +28,36 @@ class _TooMuch(PlatformDown):
     """The page is too large."""
 
 
+@asynccontextmanager
+async def opened(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIterator["MetaClient"]:
+    """A few calls on one connection.
+
+    Raises:
+        PlatformDown: there is nothing to call with.
+        PlatformRefused: the token is missing.
+    """
+    ad_calls.require(secrets, ("access_token",))
+    with ad_calls.http_client("Meta"):
+        import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
+    headers = {"Authorization": f"Bearer {secrets['access_token']}", "Accept": "application/json"}
+    async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
+        yield MetaClient(api, ad_calls.JsonCalls("Meta", http.request, httpx2.HTTPError, clock))
+
+
 @cache
 def _trust() -> ssl.SSLContext:
     """Whom to trust, read once: it takes longer than a question."""
+    import httpx2  # noqa: PLC0415 - as above
+
     return httpx2.create_ssl_context()
 
 
+@dataclass(frozen=True, slots=True)
 class MetaClient:
-    """A few questions on one connection; use it as an async context."""
+    """What can be asked of the Graph API."""
 
-    def __init__(self, api: str, token: str, clock: Clock) -> None:
-        self._api, self._clock = api, clock
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        self._http = httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust())
-
-    async def __aenter__(self) -> Self:
-        await self._http.__aenter__()
-        return self
-
-    async def __aexit__(self, *fault: Any) -> None:  # noqa: PYI036 - handed on as it is
-        await self._http.__aexit__(*fault)
+    api: str
+    calls: ad_calls.JsonCalls
 
     async def page(self, path: str, question: Mapping[str, str], size: int) -> Mapping[str, Any]:
         """A page of what an edge holds; a smaller one, where Meta finds it too much at once.
@@ -65,31 +74,37 @@ class MetaClient:
                     raise
                 size //= 2
 
+    async def post(self, path: str, body: Any) -> ad_calls.JsonAnswer:
+        """Add something to an edge; the answer is not judged.
+
+        Raises:
+            PlatformDown: there was no answer.
+        """
+        return await self.calls.post(f"{self.api}/{path}", body)
+
     async def _get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
-        try:
-            answer = await self._http.get(f"{self._api}/{path}", params=question)
-        except httpx2.HTTPError as fault:
-            raise PlatformDown(f"Meta does not answer ({type(fault).__name__}).") from None
-        told: Any = None
-        with suppress(ValueError):
-            told = json.loads(answer.content, parse_float=Decimal)
-        if not isinstance(told, dict):
-            raise PlatformDown(f"Meta answers something else than JSON, with status {answer.status_code}.")
-        if "error" in told or not answer.is_success:
-            self._refuse(answer, told.get("error") or {})
+        answer = await self.calls.ask("GET", f"{self.api}/{path}", params=question)
+        told: Mapping[str, Any] = answer.content()
+        if "error" in told or not answer.is_good:
+            _refuse(answer, told.get("error") or {})
         return told
 
-    def _refuse(self, answer: httpx2.Response, error: Mapping[str, Any]) -> NoReturn:
-        """Say what an error means: whose turn it is to do something."""
-        code = error.get("code")
-        reason = f"Meta says: {error.get('message') or f'status {answer.status_code}'}"
-        known = code in _LATER or code in _CREDENTIALS
-        if code in _CREDENTIALS or (not known and answer.status_code in {401, 403}):
-            raise PlatformRefused(reason)
-        if code == 1 and _TOO_MUCH in reason:
-            raise _TooMuch(reason)
-        asked = ad_figures.seconds_to_wait(answer.headers.get("retry-after"), self._clock())
-        raise PlatformDown(reason, asked or _regained(answer.headers.get("x-business-use-case-usage")))
+
+def wait_of(answer: ad_calls.JsonAnswer) -> float | None:
+    """Seconds that an answer asks to wait for, in whichever way."""
+    return answer.retry_after or _regained(answer.headers.get("x-business-use-case-usage"))
+
+
+def _refuse(answer: ad_calls.JsonAnswer, error: Mapping[str, Any]) -> NoReturn:
+    """Say what an error means: whose turn it is to do something."""
+    code = error.get("code")
+    reason = f"Meta says: {error.get('message') or f'status {answer.status}'}"
+    known = code in LATER or code in CREDENTIALS
+    if code in CREDENTIALS or (not known and answer.status in {401, 403}):
+        raise PlatformRefused(reason)
+    if code == 1 and _TOO_MUCH in reason:
+        raise _TooMuch(reason)
+    raise PlatformDown(reason, wait_of(answer), answer.status)
 
 
 def _regained(usage: str | None) -> float | None:

@@ -4,25 +4,21 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from plugins.ads_tiktok.client import API, TikTokClient, opened
 from plugins.ads_tiktok.mapping import account_of, listing, report, row_of, with_status
 from service_core.plugin import (
     AdAccount,
     Clock,
     Level,
-    PlatformDown,
-    PlatformRefused,
     SpendRow,
+    ad_calls,
     ad_figures,
     system_clock,
 )
 
-if TYPE_CHECKING:
-    from plugins.ads_tiktok.client import TikTokClient
-
-API: Final = "https://business-api.tiktok.com/open_api/v1.3"
-NEEDED: Final = ("access_token", "app_id", "secret")
+_NEEDED: Final = ("access_token", "app_id", "secret")
 _PAGE: Final = 1_000
 _ADVERTISERS: Final = 100
 """Advertisers that one question may describe."""
@@ -56,9 +52,10 @@ class TikTokAds:
             PlatformDown: TikTok cannot be read now.
             PlatformRefused: the credentials are not good.
         """
-        app = {"app_id": secrets.get("app_id", ""), "secret": secrets.get("secret", "")}
+        ad_calls.require(secrets, _NEEDED)
+        app = {name: secrets[name] for name in ("app_id", "secret")}
         with ad_figures.of_known_shape("TikTok"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, secrets, self.clock) as client:
                 listed = (await client.get("oauth2/advertiser/get/", app))["list"]
                 ids = [str(one["advertiser_id"]) for one in listed]
                 return [account_of(told) async for told in _described(client, ids)]
@@ -72,10 +69,11 @@ class TikTokAds:
             PlatformDown: TikTok cannot be read now.
             PlatformRefused: the credentials are not good, or not for this advertiser.
         """
+        ad_calls.require(secrets, _NEEDED)
         own, (path, id_name, fields) = {"advertiser_id": account.id}, listing(level)
         now, version = self.clock(), self.api.rpartition("/")[2]
         with ad_figures.of_known_shape("TikTok"):
-            async with self._client(secrets) as client:
+            async with opened(self.api, secrets, self.clock) as client:
                 pages = _pages(client, "report/integrated/get/", own | report(level, first, last))
                 rows = [row_of(told, account, level, now, version) async for told in pages]
                 if not rows:
@@ -84,18 +82,8 @@ class TikTokAds:
                 listed = {str(told[id_name]): told async for told in entities}
         return [with_status(row, listed) for row in rows]
 
-    def _client(self, secrets: Mapping[str, str]) -> "TikTokClient":
-        missing = [name for name in NEEDED if not secrets.get(name)]
-        if missing:
-            raise PlatformRefused(f"The credential {', '.join(missing)} is missing.")
-        try:
-            from plugins.ads_tiktok.client import TikTokClient  # noqa: PLC0415 - 20 MB that only reading needs
-        except ModuleNotFoundError:
-            raise PlatformDown('Reading TikTok needs an HTTP client. Install "touchpoint[ads]".') from None
-        return TikTokClient(self.api, secrets["access_token"], self.clock)
 
-
-async def _described(client: "TikTokClient", ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
+async def _described(client: TikTokClient, ids: list[str]) -> AsyncIterator[Mapping[str, Any]]:
     fields = json.dumps(["advertiser_id", "name", "currency", "timezone", "display_timezone"])
     for start in range(0, len(ids), _ADVERTISERS):
         some = json.dumps(ids[start : start + _ADVERTISERS])
@@ -105,7 +93,7 @@ async def _described(client: "TikTokClient", ids: list[str]) -> AsyncIterator[Ma
 
 
 async def _pages(
-    client: "TikTokClient", path: str, question: Mapping[str, str]
+    client: TikTokClient, path: str, question: Mapping[str, str]
 ) -> AsyncIterator[Mapping[str, Any]]:
     """Everything a report or a list holds, page after page."""
     page, pages = 1, 1

@@ -209,6 +209,6 @@ def test_google_is_brought_by_its_hook():
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "plugins.ads_google.client", None)
+    monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
         await GoogleAds().accounts(SECRETS)

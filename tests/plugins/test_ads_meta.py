@@ -197,6 +197,6 @@ def test_meta_is_brought_by_its_hook():
 
 
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "plugins.ads_meta.client", None)
+    monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
         await MetaAds().accounts({"access_token": TOKEN})

@@ -1,0 +1,141 @@
+"""Calls to ad platforms: what their clients do alike, over an HTTP client that each plugin opens itself."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from service_core.commerce.ads.ad_figures import seconds_to_wait
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.kernel.clock import Clock
+
+
+class HttpResponse(Protocol):
+    """An answer as HTTP clients have it."""
+
+    @property
+    def status_code(self) -> int:
+        """Such as 200."""
+
+    @property
+    def content(self) -> bytes:
+        """The body, unpacked."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, whatever its case."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAnswer:
+    """What a platform answered.
+
+    Attributes:
+        told: what its JSON says, numbers with a point as `Decimal`; None when it is no JSON.
+        retry_after: seconds of the header ``Retry-After``, when there is one.
+    """
+
+    platform: str
+    status: int
+    told: Any
+    headers: Mapping[str, str]
+    retry_after: float | None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the status says that all went well."""
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    def content(self) -> Any:
+        """What it tells: an object or a list.
+
+        Raises:
+            PlatformDown: it is something else.
+        """
+        if not isinstance(self.told, dict | list):
+            raise PlatformDown(
+                f"{self.platform} answers something else than JSON, with status {self.status}.",
+                self.retry_after,
+                self.status,
+            )
+        return self.told
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCalls:
+    """An open connection to a platform.
+
+    Attributes:
+        platform: what people call it.
+        request: that of the HTTP client: method, address, and whatever content it takes.
+        faults: what the HTTP client raises when nothing comes of a request.
+    """
+
+    platform: str
+    request: Callable[..., Awaitable[HttpResponse]]
+    faults: type[Exception]
+    clock: Clock
+
+    async def ask(self, method: str, address: str, **content: Any) -> JsonAnswer:
+        """One request; nothing is judged but whether there was an answer.
+
+        Raises:
+            PlatformDown: there was none.
+        """
+        try:
+            answer = await self.request(method, address, **content)
+        except self.faults as fault:
+            raise PlatformDown(f"{self.platform} does not answer ({type(fault).__name__}).") from None
+        told: Any = None
+        with suppress(ValueError):
+            told = json.loads(answer.content, parse_float=Decimal)
+        wait = seconds_to_wait(answer.headers.get("retry-after"), self.clock())
+        return JsonAnswer(self.platform, answer.status_code, told, answer.headers, wait)
+
+    async def post(self, address: str, body: Any, **content: Any) -> JsonAnswer:
+        """One request with a body of JSON; as `ask`."""
+        written = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        return await self.ask("POST", address, content=written, headers=headers, **content)
+
+
+def require(secrets: Mapping[str, str], names: Collection[str]) -> None:
+    """Name the credentials that are missing.
+
+    Raises:
+        PlatformRefused: there are some.
+    """
+    missing = [name for name in names if not secrets.get(name)]
+    if missing:
+        raise PlatformRefused(f"The credential {', '.join(missing)} is missing.")
+
+
+@contextmanager
+def http_client(platform: str) -> Iterator[None]:
+    """Import the HTTP client inside the block: it weighs 20 MB, which only a call needs.
+
+    Raises:
+        PlatformDown: it is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise PlatformDown(f'Calling {platform} needs an HTTP client. Install "touchpoint[ads]".') from None
+
+
+@asynccontextmanager
+async def within(seconds: float, platform: str) -> AsyncIterator[None]:
+    """Give up what is inside the block after some time, however slowly a platform answers.
+
+    Raises:
+        PlatformDown: it took longer.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise PlatformDown(f"{platform} does not answer within {seconds:g} seconds.") from None
