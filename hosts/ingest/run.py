@@ -17,7 +17,8 @@ from hosts.edge.app import LinkDoor, edge_app
 from hosts.edge.run import link_door
 from hosts.guard import App
 from hosts.ingest.app import Door, ingest_app
-from hosts.ingest.companions import CONTAINER, Companions, companion_app
+from hosts.ingest.companions import PLACES, Companions, companion_app
+from hosts.ingest.faults import QueueFaults
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.webhooks import PLACE, is_webhook, webhook_app
 from hosts.serving import address_of, bind, serve, settle, stop_on_signals
@@ -26,6 +27,7 @@ from service_core.access.workspaces import Workspaces
 from service_core.commerce.providers.receive import Webhooks
 from service_core.extension.registry import load
 from service_core.gateway.readiness import Readiness, cache_probe, queue_probe
+from service_core.intake.batch import Batches
 from service_core.intake.track import RateLimit
 from service_core.kernel.clock import system_clock
 from service_core.kernel.settings import Server, Settings
@@ -78,7 +80,7 @@ async def run(
 def _place(_method: str, path: str) -> str | None:
     if is_webhook(path):
         return PLACE
-    return path if path in {"/track", CONTAINER} else None
+    return path if path == "/track" or path in PLACES else None
 
 
 def _readiness(ports: Ports) -> Readiness:
@@ -99,7 +101,16 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
     """The ingest host over the ports of a deployment; it follows links, too, where they name their domain."""
     authenticator = Authenticator(ports.workspace, ports.clock)
     workspaces = Workspaces(ports.workspace)
-    others = companion_app(Companions(workspaces, ports.workspace))
+    addresses, queue_faults = _addresses(settings), QueueFaults()
+    batches = Batches(
+        workspaces=workspaces,
+        queue=ports.queue,
+        spend=RateLimit().spend,
+        clock=ports.clock,
+        encode=orjson.dumps,
+        tell=queue_faults.tell,
+    )
+    others = companion_app(Companions(batches, ports.workspace, addresses))
     others = webhook_app(_webhooks(settings, ports, workspaces), others)
     return ingest_app(
         Door(
@@ -107,7 +118,8 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
             keys=WriteKeys(authenticator, ports.workspace),
             spend=RateLimit().spend,
             clock=ports.clock,
-            addresses=_addresses(settings),
+            addresses=addresses,
+            queue_faults=queue_faults,
         ),
         edge_app(links, others) if links else others,
     )

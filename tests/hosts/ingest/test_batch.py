@@ -1,0 +1,337 @@
+"""`POST /` and `POST /batch` as contract 11.2 says it: browsers send many events without a secret."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosts.ingest.run import application
+from hosts.worker.consumer import pipeline_of
+from service_core.intake.ports import Offer, QueueFailed
+from tests.insight.served import NOW, serving
+
+ORIGIN = "https://shop.example"
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
+NO_NAME = "Event name is required (event or event_name field)"
+NO_IDENTITY = "Identity required: provide distinct_id, user_id, anonymous_id, or visitor_id"
+
+
+def view(event_id=None, **fields):
+    named = {"event_id": event_id} if event_id else {}
+    return {"event": "page_view", "visitor_id": "v1"} | named | fields
+
+
+class Host:
+    """The ingest host of a deployment, and the consumer behind it."""
+
+    def __init__(self, served, client):
+        self.served, self.client, self.ports = served, client, served.service.ports
+        self.app = application(served.service.settings, self.ports)
+        self.pipeline = pipeline_of(self.ports, served.service.settings.ingest)
+
+    async def ask(self, body=b"", *, path="/batch", method="POST", origin=ORIGIN, headers=()):
+        sent = [{"type": "http.request", "body": body, "more_body": False}]
+        out = []
+
+        async def receive():
+            return sent.pop()
+
+        async def send(message):
+            out.append(message)
+
+        raw = [(b"host", b"ingest"), (b"user-agent", CHROME.encode())]
+        raw += [(name.encode(), value.encode()) for name, value in headers]
+        raw += [(b"origin", origin.encode())] if origin else []
+        scope = {"type": "http", "method": method, "path": path, "headers": raw, "client": ("203.0.113.7", 1)}
+        await self.app(scope, receive, send)
+        told = {name.decode(): value.decode() for name, value in out[0]["headers"]}
+        return out[0]["status"], json.loads(out[1]["body"]) if out[1]["body"] else None, told
+
+    async def batch(self, *events, **how):
+        body = {"workspace_id": self.client.workspace.public_id, "events": list(events)}
+        return await self.ask(json.dumps(body).encode(), **how)
+
+    async def rejected(self, *events):
+        return [(each["index"], each["error"]) for each in (await self.batch(*events))[1]["rejected"]]
+
+    async def save(self, **changes):
+        await self.ports.workspace.save_workspace(replace(self.client.workspace, **changes))
+
+    async def drain(self):
+        while await self.pipeline.drain_once():
+            pass
+
+    async def events(self):
+        await self.drain()
+        found = await self.client.get("/events", start_date="2026-07-08", end_date="2026-07-08", limit=500)
+        return found["events"]
+
+    async def ledger(self, received):
+        """The row of batches, once so many events are counted: what was refused is written within a second."""
+        async with asyncio.timeout(30):
+            while True:
+                answer = await self.client.get("/ledger", start_date="2026-07-08", end_date="2026-07-08")
+                assert answer["balanced"]
+                rows = [row for row in answer["rows"] if row["channel"] == "batch"]
+                if sum(row["received"] for row in rows) >= received:
+                    (row,) = rows
+                    assert row["key_id"] == str(self.client.workspace.id)
+                    return row
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def host(tmp_path):
+    async with serving("memory", tmp_path) as served:
+        yield Host(served, await served.workspace(timezone="UTC"))
+
+
+@pytest.mark.parametrize("path", ["/", "/batch"])
+async def test_every_event_of_a_batch_is_stored_as_web(host, path):
+    first = view("e1", properties={"url": "https://shop.example/a"}, context={"session_id": "s1"})
+    second = view("e2", event_data={"url": "https://shop.example/b"}, session_id="s1", workspace_id="other")
+    status, told, _ = await host.batch(first, second, path=path)
+    assert (status, told) == (
+        200, {"success": True, "received": 2, "accepted": 2, "duplicates": 0, "rejected": []},
+    )  # fmt: skip
+    rows = {row["event_id"]: row for row in await host.events()}
+    assert {row["source"] for row in rows.values()} == {"web"}
+    assert [rows[one]["page_path"] for one in ("e1", "e2")] == ["/a", "/b"]
+    assert {(row["session_id"], row["session_origin"]) for row in rows.values()} == {("s1", "client")}
+    assert {row["browser"] for row in rows.values()} == {"Chrome"}
+
+
+async def test_a_repeat_in_a_batch_and_across_batches_counts_as_a_duplicate(host):
+    assert (await host.batch(view("a"), view("b"), view("a")))[1] == {
+        "success": True, "received": 3, "accepted": 2, "duplicates": 1, "rejected": [],
+    }  # fmt: skip
+    again = (await host.batch(view("b"), view("c"), view()))[1]
+    assert (again["accepted"], again["duplicates"]) == (2, 1)
+    unnamed = (await host.batch(view(), view()))[1]
+    assert (unnamed["accepted"], unnamed["duplicates"]) == (2, 0)
+    assert len(await host.events()) == 6
+
+
+async def test_a_batch_and_track_share_their_event_ids(host):
+    assert (await host.batch(view("a")))[1]["accepted"] == 1
+    workspace = host.client.workspace
+    assert await host.ports.queue.offer(
+        (await host.ports.queue.take(1))[0].arrival._replace(key_id=workspace.id)
+    ) is Offer.DUPLICATE  # fmt: skip
+
+
+async def test_one_bad_event_never_fails_the_others(host):
+    deep = view("deep", properties={"a": json.loads("[" * 300 + "]" * 300)})
+    status, told, _ = await host.batch(
+        view("good"), {"event_id": "n", "user_id": "u"}, {"event": "x", "event_id": 7}, "text", None, deep
+    )
+    assert (status, told["received"], told["accepted"]) == (200, 6, 2)
+    assert told["rejected"] == [
+        {"index": 1, "event_id": "n", "error": NO_NAME},
+        {"index": 2, "event_id": "7", "error": NO_IDENTITY},
+        {"index": 3, "event_id": None, "error": "Invalid JSON in request body"},
+        {"index": 4, "event_id": None, "error": "Invalid JSON in request body"},
+    ]
+    assert {row["event_id"] for row in await host.events()} == {"good", "deep"}
+    row = await host.ledger(6)
+    assert (row["stored"], row["in_flight"], row["rejected_by_reason"]) == (
+        2, 0, {"no_event_name": 1, "no_identity": 1, "invalid_json": 2},
+    )  # fmt: skip
+
+
+async def test_a_batch_of_nothing_is_answered(host):
+    assert (await host.batch())[:2] == (
+        200, {"success": True, "received": 0, "accepted": 0, "duplicates": 0, "rejected": []},
+    )  # fmt: skip
+
+
+async def test_five_hundred_events_and_no_more(host):
+    assert (await host.batch(*map(view, map(str, range(500)))))[1]["accepted"] == 500
+    host.served.now = NOW.replace(second=1)
+    status, told, _ = await host.batch(*map(view, map(str, range(501))))
+    assert (status, list(told)) == (413, ["error"])
+    row = await host.ledger(1001)
+    assert (row["in_flight"], row["rejected_by_reason"]) == (500, {"too_large": 501})
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        (b"x" * 256_001, 413, "Payload too large. Maximum size is 256KB."),
+        (b" \n", 400, "Request body is required"),
+        (b"{", 400, "Invalid JSON in request body"),
+        (b"[]", 400, "Invalid JSON in request body"),
+        (b'{"events":[]}', 401, "Invalid API key"),
+        (b'{"workspace_id":"unknown","events":[]}', 401, "Invalid API key"),
+        (b'{"workspace_id":null,"events":[]}', 401, "Invalid API key"),
+    ],
+)
+async def test_what_is_no_batch_is_refused_in_words_a_page_may_read(host, body, status, error):
+    found, told, headers = await host.ask(body)
+    assert (found, told) == (status, {"error": error})
+    assert headers["access-control-allow-origin"] == ORIGIN
+    assert headers["access-control-allow-credentials"] == "true"
+
+
+async def test_a_body_of_the_most_bytes_is_read(host):
+    body = json.dumps({"workspace_id": host.client.workspace.public_id, "events": [view("a")]}).encode()
+    assert (await host.ask(body.ljust(256_000)))[1]["accepted"] == 1
+
+
+async def test_a_body_without_an_array_of_events_is_counted_as_one(host):
+    status, _, _ = await host.ask(json.dumps({"workspace_id": host.client.workspace.public_id}).encode())
+    assert status == 400
+    assert (await host.ledger(1))["rejected_by_reason"] == {"invalid_json": 1}
+
+
+async def test_a_workspace_whose_subscription_ended_takes_no_batch(host):
+    await host.save(active=False)
+    assert (await host.batch(view()))[:2] == (401, {"error": "Invalid API key"})
+
+
+async def test_only_pages_of_the_listed_origins_may_send(host):
+    assert (await host.batch(view(), origin=None))[0] == 200
+    await host.save(allowed_origins=(ORIGIN,))
+    assert (await host.batch(view()))[0] == 200
+    for origin in ("https://evil.example", "null", None):
+        assert (await host.batch(view(), origin=origin))[:2] == (403, {"error": "Origin not allowed"})
+
+
+async def test_a_thousand_events_a_second_and_workspace(host):
+    many = [view() for _ in range(499)]
+    for _ in range(2):
+        assert (await host.batch(*many))[0] == 200
+    status, told, headers = await host.batch(view(), view(), view())
+    assert (status, headers["retry-after"]) == (429, "1")
+    assert told == {"error": "Rate limit exceeded. Maximum 1000 events per second."}
+    assert (await host.batch(view(), view()))[0] == 200
+    host.served.now = NOW.replace(second=1)
+    assert (await host.batch(*many))[0] == 200
+    row = await host.ledger(1502)
+    assert (row["in_flight"], row["rejected_by_reason"]) == (1499, {"rate_limited": 3})
+
+
+async def test_browsers_may_ask_first_with_credentials(host):
+    for path in ("/", "/batch"):
+        status, _, headers = await host.ask(path=path, method="OPTIONS")
+        assert (status, headers["access-control-allow-origin"], headers["vary"]) == (204, ORIGIN, "Origin")
+        assert headers["access-control-allow-credentials"] == "true"
+        assert headers["access-control-allow-headers"] == "Content-Type, X-Batch-Size, X-Container-Version"
+    assert (await host.ask(method="GET"))[0] == 405
+    assert (await host.ask(path="/", method="GET"))[0] == 404
+
+
+@pytest.mark.parametrize("kind", ["text/plain;charset=UTF-8", "application/json", "image/png", ""])
+async def test_a_beacon_may_say_what_it_likes_about_its_body(host, kind):
+    assert (await host.batch(view(), headers=[("content-type", kind)] if kind else []))[0] == 200
+
+
+async def test_the_address_of_the_connection_and_its_languages_count(host):
+    await host.batch(view("a"), view("b", ip="0"), headers=[("accept-language", "de-DE,de;q=0.9")])
+    rows = [row.arrival for row in await host.ports.queue.take(10)]
+    assert {row.address for row in rows} == {"203.0.113.7"}
+    assert {row["language"] for row in await host.events()} == {"de-DE"}
+
+
+class Failing:
+    """A queue that does not keep some events."""
+
+    def __init__(self, queue, failing=None):
+        self._queue, self._failing = queue, failing
+
+    async def offer_all(self, arrivals):
+        if self._failing is None:
+            raise QueueFailed("queue")
+        kept = [each for each in arrivals if each.event_id not in self._failing]
+        outcomes = iter(await self._queue.offer_all(kept))
+        return [
+            QueueFailed("claim") if each.event_id in self._failing else next(outcomes) for each in arrivals
+        ]
+
+    async def reject(self, *args, **kwargs):
+        await self._queue.reject(*args, **kwargs)
+
+
+@pytest.fixture
+def failing(host, monkeypatch):
+    def fail(ids=None):
+        ports = host.ports
+        queue = Failing(ports.queue, ids)
+        host.app = application(host.served.service.settings, Standing(ports, queue))
+
+    return fail
+
+
+class Standing:
+    """The ports of a deployment with another queue."""
+
+    def __init__(self, ports, queue):
+        self._ports, self.queue = ports, queue
+
+    def __getattr__(self, name):
+        return getattr(self._ports, name)
+
+
+async def test_a_queue_that_takes_nothing_is_answered_as_by_track(host, failing):
+    failing()
+    answer = await host.batch(view("a"), {"event": "x"}, view("b"))
+    assert answer[:2] == (500, {"error": "Failed to enqueue event", "details": "queue"})
+    row = await host.ledger(3)
+    assert row["rejected_by_reason"] == {"no_identity": 1, "enqueue_failed": 2}
+
+
+async def test_a_queue_that_takes_a_part_says_which(host, failing):
+    failing({"b"})
+    _, told, _ = await host.batch(view("a"), view("b"), {"event": "x"}, view("c"))
+    assert (told["accepted"], [(each["index"], each["error"]) for each in told["rejected"]]) == (
+        2, [(1, "Failed to enqueue event"), (2, NO_IDENTITY)],
+    )  # fmt: skip
+    row = await host.ledger(4)
+    assert (row["in_flight"], row["rejected"]) == (2, 2)
+
+
+async def test_a_browser_is_told_as_web_to_whoever_sets_the_workspace_up(host):
+    await host.batch(view("a"))
+    await host.drain()
+    told = await host.client.get("/onboarding")
+    assert told["tracking"]["sdk_detected"] == ["web"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+ANY_EVENT = JSON | st.fixed_dictionaries(
+    {"event": JSON | st.just("x")},
+    optional={
+        "visitor_id": JSON,
+        "event_id": st.sampled_from("abc") | JSON,
+        "properties": JSON,
+        "event_data": JSON,
+    },
+)
+
+
+@settings(max_examples=4)
+@given(bodies=st.lists(st.lists(ANY_EVENT, max_size=12), min_size=1, max_size=8))
+def test_whatever_pages_send_every_event_is_answered_and_accounted_for(tmp_path_factory, bodies):
+    async def send():
+        async with serving("memory", tmp_path_factory.mktemp("any")) as served:
+            host = Host(served, await served.workspace(timezone="UTC"))
+            accepted = 0
+            for body in bodies:
+                status, told, _ = await host.batch(*body)
+                assert status == 200
+                assert told["received"] == len(body)
+                assert len(body) == told["accepted"] + told["duplicates"] + len(told["rejected"])
+                accepted += told["accepted"]
+            await host.drain()
+            if sent := sum(map(len, bodies)):
+                row = await host.ledger(sent)
+                assert row["stored"] + row["quarantined"] == accepted
+
+    asyncio.run(send())
