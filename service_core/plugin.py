@@ -98,6 +98,7 @@ from service_core.changes.resource import State as State
 from service_core.changes.resource import Writable as Writable
 from service_core.changes.write import Plan as Plan
 from service_core.changes.write import Writes as Writes
+from service_core.commerce.ads import ad_calls as ad_calls
 from service_core.commerce.ads import ad_figures as ad_figures
 from service_core.commerce.ads.model import AdAccount as AdAccount
 from service_core.commerce.ads.model import Entity as Entity
@@ -155,6 +156,7 @@ from service_core.delivery.exports.ports import ExportWork as ExportWork
 from service_core.delivery.exports.ports import JobQueue as JobQueue
 from service_core.delivery.exports.ports import QueueDown as QueueDown
 from service_core.delivery.exports.ports import SinkDown as SinkDown
+from service_core.delivery.postbacks import hashing as hashing
 from service_core.delivery.postbacks.model import Accepted as Accepted
 from service_core.delivery.postbacks.model import ActionSource as ActionSource
 from service_core.delivery.postbacks.model import ClickId as ClickId
