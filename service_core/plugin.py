@@ -225,6 +225,12 @@ from service_core.insight.fx.ports import RatesDown as RatesDown
 from service_core.insight.fx.ports import RatesKnown as RatesKnown
 from service_core.insight.fx.ports import RateSource as RateSource
 from service_core.insight.fx.ports import RateStore as RateStore
+from service_core.insight.items import item_lists as item_lists
+from service_core.insight.items.ports import ItemPlan as ItemPlan
+from service_core.insight.items.ports import Items as Items
+from service_core.insight.items.ports import ItemSum as ItemSum
+from service_core.insight.items.sales import listing as listing
+from service_core.insight.items.sales import returning as returning
 from service_core.insight.lookups.ports import TagClicks as TagClicks
 from service_core.insight.lookups.ports import VisitClaims as VisitClaims
 from service_core.insight.measures import NOT_SET as NOT_SET

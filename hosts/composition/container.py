@@ -28,6 +28,7 @@ from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.fx.ports import RateSource, RateStore
+from service_core.insight.items.ports import Items
 from service_core.insight.lookups.ports import TagClicks, VisitClaims
 from service_core.insight.people.ports import Journeys, People
 from service_core.insight.ports import Aggregates, EventLog, Paths
@@ -86,7 +87,7 @@ class WorkspaceDatabase(
 
 
 class EventDatabase(
-    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Streams, Protocol
+    EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Items, Streams, Protocol
 ):
     """Everything an adapter of the port ``events`` implements."""
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from plugins.events_memory import cohorts, funnel, grid, journey, log, paths, people, streams
+from plugins.events_memory import cohorts, funnel, grid, items, journey, log, paths, people, streams
 from plugins.events_memory.history import History
 from service_core.plugin import (
     CAMPAIGN_COLUMNS,
@@ -24,6 +24,8 @@ from service_core.plugin import (
     FunnelPlan,
     FunnelTable,
     Grid,
+    ItemPlan,
+    ItemSum,
     Journey,
     JourneyPlan,
     LiveVisitor,
@@ -150,6 +152,10 @@ class MemoryEvents:
     async def paths(self, plan: PathPlan) -> list[Path]:
         """Every different touch path."""
         return paths.paths(plan, self._history(plan.scan))
+
+    async def items(self, plan: ItemPlan) -> list[ItemSum]:
+        """Every kind of item that was sold or came back."""
+        return items.items(plan, self._history(plan.scan))
 
     def _history(self, scan: Scan) -> History:
         return self._seen(scan.workspace_id, scan.conversions, include_bots=scan.include_bots)

@@ -136,7 +136,12 @@ class History:
     @cached_property
     def charges(self) -> list[Event]:
         """Events that are the charge of an order, one per order."""
-        return each_order_once((e for e in self.everything if movement(e) == CHARGE), _order_key)
+        return each_order_once(self.reports, _order_key)
+
+    @cached_property
+    def reports(self) -> list[Event]:
+        """Events that tell of a charge, whether or not they are the one that counts."""
+        return [e for e in self.everything if movement(e) == CHARGE]
 
     @cached_property
     def movements(self) -> list[Movement]:
@@ -144,7 +149,7 @@ class History:
         told = (e for e in self.everything if movement(e) == REFUND)
         refunds = each_order_once(told, _order_key, in_parts=True)
         return [Movement(e, CHARGE) for e in self.charges] + [
-            Movement(e, REFUND, self._order_of(e)) for e in refunds
+            Movement(e, REFUND, self.order_of(e)) for e in refunds
         ]
 
     @cached_property
@@ -155,7 +160,7 @@ class History:
             first.setdefault(self.person(charge), charge.seq)
         return set(first.values())
 
-    def _order_of(self, refund: Event) -> Event | None:
+    def order_of(self, refund: Event) -> Event | None:
         """The latest charge of a refund's order that is not after it."""
         if refund.order_id is None:
             return None

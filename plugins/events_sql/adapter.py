@@ -13,6 +13,7 @@ from plugins.events_sql.cohorts import cohorts
 from plugins.events_sql.contested import contested
 from plugins.events_sql.engine import Backend, Engine
 from plugins.events_sql.funnel import funnel
+from plugins.events_sql.items import items
 from plugins.events_sql.journey import journey
 from plugins.events_sql.origins import origins
 from plugins.events_sql.paths import paths
@@ -33,6 +34,8 @@ from service_core.plugin import (
     FunnelPlan,
     FunnelTable,
     Grid,
+    ItemPlan,
+    ItemSum,
     Journey,
     JourneyPlan,
     LiveVisitor,
@@ -207,3 +210,7 @@ class SqlEvents:
     async def paths(self, plan: PathPlan) -> list[Path]:
         """Every different touch path."""
         return await self._engine.read(lambda reader: paths(plan, reader))
+
+    async def items(self, plan: ItemPlan) -> list[ItemSum]:
+        """Every kind of item that was sold or came back."""
+        return await self._engine.read(lambda reader: items(plan, reader))

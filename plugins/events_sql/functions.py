@@ -115,6 +115,27 @@ class JsonMember(FunctionElement[str]):
     type = sa.Text()
 
 
+class JsonList(FunctionElement[str]):
+    """The first of some top-level keys of a JSON object that is a list with something in it; else absent."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonOne(FunctionElement[str]):
+    """A JSON list of the one thing that is given."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
+class JsonElements(FunctionElement[str]):
+    """The elements of a JSON list, one row each."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
 class JsonKind(FunctionElement[str]):
     """The engine's name of the type of a JSON text, in capitals."""
 

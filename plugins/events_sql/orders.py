@@ -76,13 +76,13 @@ def _sides(
     c: Any, what: Expression, told: Expression, provided: Expression, since: Expression | None
 ) -> tuple[sa.Subquery, sa.Subquery]:
     """What events say of orders, and what those of providers do."""
-    said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), _standing(c).label("standing"))
+    said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), standing(c).label("standing"))
     own = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), told)
     one, other = _within(own, c, since, END), _within(_of_providers(said, c).where(provided), c, since, UNTIL)
     return one.subquery("report"), other.subquery("provided")
 
 
-def _standing(c: Any) -> Expression:
+def standing(c: Any) -> Expression:
     """`insight.orders.standing` as a text: the greater supersedes the smaller."""
     shop = among(c.source, STOREFRONTS)
     return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + c.source), else_=sa.literal("1") + c.source)

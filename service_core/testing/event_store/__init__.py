@@ -16,6 +16,7 @@ from service_core.testing.event_store.attributions import Attributions
 from service_core.testing.event_store.facts import Facts
 from service_core.testing.event_store.identities import Identities
 from service_core.testing.event_store.invariants import Invariants
+from service_core.testing.event_store.items import Sold
 from service_core.testing.event_store.journeys import Journeys
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.log import Log
@@ -31,6 +32,7 @@ class EventStoreConformance(
     Writing,
     Facts,
     Orders,
+    Sold,
     Identities,
     Portraits,
     Attributions,

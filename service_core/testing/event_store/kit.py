@@ -6,6 +6,7 @@ import pytest
 
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.funnels.ports import Funnels
+from service_core.insight.items.ports import Items
 from service_core.insight.measures import Leaf, Measure, Relation
 from service_core.insight.people.ports import Journeys, People
 from service_core.insight.ports import Aggregate, Aggregates, Credit, EventLog, Paths, Scan
@@ -14,7 +15,7 @@ from service_core.testing.readable import readable_store
 from service_core.testing.story import Story
 
 
-class Store(EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Protocol):
+class Store(EventStore, Aggregates, EventLog, People, Journeys, Cohorts, Funnels, Paths, Items, Protocol):
     """Every port of an event store."""
 
 

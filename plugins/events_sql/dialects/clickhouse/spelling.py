@@ -152,6 +152,15 @@ def _said_mail(document: str) -> str:
     return f"coalesce({', '.join(_RAW.format(place) for place in places)})"
 
 
+def _list(document: str, *keys: str) -> str:
+    lists = (
+        f"JSONType({document}, {key}) = 'Array' AND JSONLength({document}, {key}) > 0,"
+        f" CAST(JSONExtractRaw({document}, {key}) AS Nullable(String))"
+        for key in keys
+    )
+    return f"multiIf({', '.join(lists)}, NULL)"
+
+
 fn.spell(
     ClickHouseDialect.name,
     {
@@ -176,6 +185,9 @@ fn.spell(
         fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
         fn.JsonKeys: "arrayJoin(JSONExtractKeys(assumeNotNull({})))",
         fn.JsonMember: "JSONExtractRaw({}, {})",
+        fn.JsonList: _list,
+        fn.JsonOne: "concat('[', {}, ']')",
+        fn.JsonElements: "arrayJoin(JSONExtractArrayRaw(assumeNotNull({})))",
         fn.JsonKind: "upper(toString(JSONType({})))",
         fn.Row: lambda *texts: f"CAST([{', '.join(texts)}] AS Array(Nullable(String)))",
         fn.Only: "({})[1]",

@@ -32,6 +32,15 @@ def _latest(value: str, at: str, seq: str, *met: str) -> str:
     return f"{found} FILTER (WHERE {met[0]})" if met else found
 
 
+def _list(document: str, *keys: str) -> str:
+    places = (f"'$.' || {key}" for key in keys)
+    found = (
+        f"CASE WHEN json_array_length({document}, {place}) > 0 THEN json_extract({document}, {place}) END"
+        for place in places
+    )
+    return f"coalesce({', '.join(found)})"
+
+
 fn.spell(
     DuckDialect.name,
     {
@@ -60,6 +69,9 @@ fn.spell(
         fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
         fn.JsonKeys: "unnest(json_keys({}))",
         fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",
+        fn.JsonList: _list,
+        fn.JsonOne: "CAST('[' || {} || ']' AS JSON)",
+        fn.JsonElements: "unnest(json_extract({}, '$[*]'))",
         fn.JsonKind: "json_type({})",
         fn.Row: lambda *texts: f"[{', '.join(texts)}]",
         fn.Only: "({})[1]",

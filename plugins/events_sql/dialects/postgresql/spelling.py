@@ -59,6 +59,15 @@ def _said_mail(document: str) -> str:
     return f"coalesce({', '.join(told)})"
 
 
+def _list(document: str, *keys: str) -> str:
+    found = (
+        f"CASE WHEN jsonb_typeof({document} -> {key}) = 'array' AND {document} -> {key} <> '[]'"
+        f" THEN {document} -> {key} END"
+        for key in keys
+    )
+    return f"coalesce({', '.join(found)})"
+
+
 fn.spell(
     PostgresDialect.name,
     {
@@ -83,6 +92,9 @@ fn.spell(
         fn.JsonText: "CASE WHEN jsonb_typeof({0}) = 'string' THEN btrim({0} #>> '{{}}') END",
         fn.JsonKeys: 'jsonb_object_keys({}) COLLATE "C"',
         fn.JsonMember: "CAST({} -> {} AS TEXT)",
+        fn.JsonList: _list,
+        fn.JsonOne: "jsonb_build_array({})",
+        fn.JsonElements: "jsonb_array_elements({})",
         fn.JsonKind: "upper(jsonb_typeof(CAST({} AS JSONB)))",
         fn.Row: lambda *texts: f"CAST(ARRAY[{', '.join(texts)}] AS TEXT[])",
         fn.Only: "({})[1]",

@@ -1,0 +1,1 @@
+"""What orders consist of: items sold and returned, as events list them (semantics 17)."""

@@ -1,0 +1,171 @@
+"""What was sold and what came back, as events list it (semantics 17)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from service_core.insight.items.item_lists import MILLION
+from service_core.insight.items.ports import ItemPlan, Items, ItemSum
+from service_core.kernel.ranges import Unit
+from service_core.kernel.series import cover
+from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.story import Story, days, instant
+
+MARCH: Final = days("2026-03-01", "2026-03-31")
+SHIRT: Final = {"sku": "SHIRT", "variant_id": 11, "quantity": 2, "price": "19.99"}
+CAP: Final = {"sku": "CAP", "quantity": 1, "price": 5}
+
+
+def of(*lines: Any, name: str = "items") -> dict[str, Any]:
+    """The properties of an event that lists items."""
+    return {"event_data": {name: list(lines)}}
+
+
+async def pieces(store: Items, plan: ItemPlan, *keys: str) -> dict[Any, float]:
+    """How many items there are, by sku or by attributes of the sums."""
+    found: dict[Any, float] = {}
+    for each in await store.items(plan):
+        named = tuple(getattr(each, name) for name in keys or ("sku",))
+        key = named if len(named) > 1 else named[0]
+        found[key] = found.get(key, 0) + each.quantity / MILLION
+    return found
+
+
+def in_order(sums: Sequence[ItemSum]) -> list[ItemSum]:
+    """Sums as a list that compares."""
+    return sorted(sums, key=repr)
+
+
+class Sold(Kit):
+    """Semantics 10.3 and 17, of items."""
+
+    @pytest.mark.parametrize(
+        ("line", "known"),
+        [
+            ({"sku": "A", "item_id": "B", "quantity": 3, "price": "1.25"}, ("A", None, 3.0, 3.75)),
+            ({"sku": "", "item_id": "B", "quantity": "3"}, ("B", None, 3.0, None)),
+            ({"id": 7, "quantity": 1, "item_price": 0.1}, ("7", None, 1.0, 0.1)),
+            ({"content_id": "C", "variant_id": 9_007_199_254_740_993}, ("C", "9007199254740993", 1.0, None)),
+            ({"product_id": "P", "qty": 0.25, "price": 3}, ("P", None, 0.25, 0.75)),
+            ({"sku": "A", "quantity": -2, "price": "-4.5"}, ("A", None, 2.0, 9.0)),
+            ({"sku": "A", "quantity": "two", "price": 4}, (None, None, 1.0, 4.0)),
+            ({"sku": ["A"], "price": None, "quantity": None}, (None, None, 1.0, None)),
+            ("A", (None, None, 1.0, None)),
+            (None, (None, None, 1.0, None)),
+        ],
+    )
+    async def test_a_line_is_read_by_the_names_shops_and_their_tools_use(
+        self, store: Store, story: Story, line: Any, known: tuple[Any, ...]
+    ) -> None:
+        story.happens("purchase", at="2026-03-02", visitor="A1", revenue=100, **of(line))
+        await store.append(story.events)
+        (found,) = await store.items(ItemPlan(story.scan(MARCH)))
+        worth = None if found.unpriced else found.worth / MILLION
+        assert (found.sku, found.variant_id, found.quantity / MILLION, worth) == known
+
+    @pytest.mark.parametrize("name", ["items", "line_items", "contents", "products"])
+    async def test_lists_have_several_names_and_an_empty_one_is_none(
+        self, store: Store, story: Story, name: str
+    ) -> None:
+        data = {"items": [], "line_items": "none", "contents": {}, "products": 1, name: [SHIRT, CAP]}
+        story.happens("purchase", at="2026-03-02", visitor="A1", revenue=100, event_data=data)
+        await store.append(story.events)
+        assert await pieces(store, ItemPlan(story.scan(MARCH))) == {"SHIRT": 2, "CAP": 1}
+
+    async def test_without_a_list_the_properties_of_a_charge_are_its_one_item(
+        self, store: Store, story: Story
+    ) -> None:
+        pro: Mapping[str, Any] = {"product_id": "pro", "price": 3}
+        story.happens("purchase", at="2026-03-02", visitor="A1", revenue=900, event_data=pro)
+        story.happens("purchase", at="2026-03-03", visitor="A1", revenue=500)
+        story.happens("refund", at="2026-03-04", visitor="A1", revenue=-900, event_data=pro)
+        story.happens("add_to_cart", at="2026-03-04", visitor="A1", revenue=900, **of(SHIRT))
+        story.happens("purchase", at="2026-03-04", visitor="A1", **of(SHIRT))
+        story.happens("purchase", at="2026-03-04", visitor="A1", revenue=1, is_bot=True, **of(SHIRT))
+        await store.append(story.events)
+        assert in_order(await store.items(ItemPlan(story.scan(MARCH)))) == in_order(
+            [
+                ItemSum(None, 0, "pro", None, "tracked", "USD", False, MILLION, 900, 0),
+                ItemSum(None, 0, None, None, "tracked", "USD", False, MILLION, 500, 0),
+            ]
+        )
+
+    async def test_an_order_sold_once_what_the_report_lists_that_knows_best_among_those_that_do(
+        self, store: Store, story: Story
+    ) -> None:
+        def report(source: str, order: str, *lines: Any, at: str = "2026-03-02T10:00") -> None:
+            listed = of(*lines) if lines else {}
+            story.happens("purchase", at=at, visitor="A1", source=source, revenue=1, order_id=order, **listed)
+
+        report("web", "O1", SHIRT)
+        report("stripe", "O1")
+        report("web", "O2", CAP)
+        report("shopify", "O2", {"sku": "MUG"}, at="2026-03-02T10:05")
+        report("stripe", "O3", at="2026-03-03T10:00")
+        report("web", "O3", {"sku": "EARLY"}, at="2026-03-03T09:00")
+        report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
+        report("stripe", "O4", at="2026-03-20T10:00")
+        report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
+        await store.append(story.events)
+        plan = ItemPlan(story.scan(MARCH))
+        assert await pieces(store, plan, "sku", "provider") == {
+            ("SHIRT", "stripe"): 2,
+            ("MUG", "shopify"): 1,
+            ("EARLY", "stripe"): 1,
+            (None, "stripe"): 1,
+            ("OTHER", "tracked"): 1,
+        }
+        later = ItemPlan(story.scan(days("2026-03-03", "2026-03-03")))
+        assert await pieces(store, later) == {"EARLY": 1}
+
+    async def test_what_came_back_is_of_the_period_it_was_sold_in(self, store: Store, story: Story) -> None:
+        order: Mapping[str, Any] = {"visitor": "A1", "order_id": "O1", "source": "shopify"}
+        story.happens("order_paid", at="2026-03-02", revenue=4_000, **order, **of(SHIRT))
+        story.happens("refund", at="2026-03-20", revenue=-2_000, **order, **of({**SHIRT, "quantity": 1}))
+        story.happens("refund", at="2026-03-21", visitor="A1", source="web", order_id="O1", **of(SHIRT))
+        story.happens("refund", at="2026-03-22", revenue=-1, **order)
+        story.happens("refund", at="2026-03-23", visitor="A2", **of(CAP))
+        await store.append(story.events)
+        edges = (instant("2026-03-10"), instant("2026-03-15"))
+        plan = ItemPlan(story.scan(MARCH), edges)
+        assert await pieces(store, plan, "sku", "period") == {("SHIRT", 0): 1, ("CAP", 2): -1}
+        late = days("2026-03-15", "2026-03-31")
+        assert await pieces(store, ItemPlan(story.scan(late), edges), "sku", "period") == {
+            ("SHIRT", 0): -1,
+            ("CAP", 2): -1,
+        }
+        by_order = ItemPlan(story.scan(days("2026-03-01", "2026-03-05"), order_refunds=True), edges)
+        assert await pieces(store, by_order, "sku", "period") == {("SHIRT", 0): 1}
+        none = ItemPlan(story.scan(days("2026-03-20", "2026-03-21"), order_refunds=True), edges)
+        assert await pieces(store, none) == {}
+
+    async def test_returns_without_money_count_and_those_of_who_knows_less_do_not(
+        self, store: Store, story: Story
+    ) -> None:
+        for source, lines in (("web", [SHIRT]), ("shopify", [CAP]), ("shopify", [CAP])):
+            story.happens("refund", at="2026-03-05", visitor="A1", source=source, order_id="O1", **of(*lines))
+        story.happens("refund", at="2026-03-05", visitor="A1", is_test=True, **of(SHIRT))
+        await store.append(story.events)
+        assert await pieces(store, ItemPlan(story.scan(MARCH)), "sku", "provider") == {("CAP", "shopify"): -2}
+
+    async def test_items_are_booked_in_buckets(self, store: Store, story: Story, oracle: Store) -> None:
+        zone = ZoneInfo("America/New_York")  # March 8 has 23 hours there
+        for number, at in enumerate(
+            ("2026-03-07T06:00", "2026-03-08T04:59", "2026-03-08T05:00", "2026-03-09")
+        ):
+            order: Mapping[str, Any] = {"visitor": "A1", "order_id": f"O{number}", "currency": "EUR"}
+            story.happens("purchase", at=at, revenue=100, **order, **of(SHIRT, SHIRT, CAP))
+            story.happens("refund", at="2026-03-09T12:00", revenue=-1, **order, **of({"sku": "CAP"}))
+        await store.append(story.events)
+        await oracle.append(story.events)
+        span = days("2026-03-07", "2026-03-09")
+        plan = ItemPlan(story.scan(span), (datetime(2026, 3, 8, 5, tzinfo=UTC),), cover(span, Unit.DAY, zone))
+        assert in_order(await store.items(plan)) == in_order(await oracle.items(plan))
+        assert await pieces(store, plan, "bucket") == {
+            datetime(2026, 3, 7, 5, tzinfo=UTC): 10,
+            datetime(2026, 3, 8, 5, tzinfo=UTC): 10,
+            datetime(2026, 3, 9, 4, tzinfo=UTC): -4,
+        }
