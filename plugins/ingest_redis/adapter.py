@@ -105,6 +105,10 @@ class RedisQueue:
         rejected = Rejected(hash_of(workspace_id, at), lane_of(key_id, channel), reason.value)
         self._writer.reject(rejected, events)
 
+    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
+        """Count a duplicate that is not offered; durable with the next call or within a second."""
+        self._writer.reject(Rejected(hash_of(workspace_id, at), lane_of(key_id, channel), ""), 1)
+
     async def take(self, limit: int) -> list[Queued]:
         """The oldest events nobody else has in hand, without removing them."""
         return await self._consumer.take(limit)

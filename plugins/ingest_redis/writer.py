@@ -37,7 +37,7 @@ class Claimed(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """What a rejected event counts for."""
+    """What a rejected event counts for; without a reason it is a duplicate."""
 
     hash: str
     lane: str

@@ -15,7 +15,7 @@ from plugins.ingest_spool.batch import take_offers
 from plugins.ingest_spool.ledger import ledger
 from plugins.ingest_spool.schema import connect, probe
 from plugins.ingest_spool.settings import SpoolSettings
-from plugins.ingest_spool.writer import Writer
+from plugins.ingest_spool.writer import REPEATED, Writer
 from service_core.plugin import (
     Arrival,
     Channel,
@@ -99,6 +99,10 @@ class Spool:
     ) -> None:
         """Count rejected events; durable with the next commit or within a second."""
         self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), reason.value, events)
+
+    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
+        """Count a duplicate that is not offered; durable with the next commit or within a second."""
+        self._writer.reject(Lane(workspace_id, hour_of(at), key_id, channel.value), REPEATED, 1)
 
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""

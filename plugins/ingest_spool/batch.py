@@ -133,8 +133,8 @@ def _packed(
     )
     lanes = [(*each, events, 0) for each, events in zip(seen, received, strict=True)]
     lanes += [(*each, events, events) for each, events in duplicate.items()]
-    lanes += [(*each, events, 0) for (each, _), events in rejected.items()]
-    refused = [(*each, reason, events) for (each, reason), events in rejected.items()]
+    lanes += [(*each, events, 0 if reason else events) for (each, reason), events in rejected.items()]
+    refused = [(*each, reason, events) for (each, reason), events in rejected.items() if reason]
     bodies = b"".join([arrival.body for arrival in fresh])
     return (
         b"".join(ids),

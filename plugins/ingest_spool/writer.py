@@ -20,6 +20,9 @@ T = TypeVar("T")
 _COUNTS_WAIT: Final = 0.5
 """Seconds a rejected event may wait for a commit to share before it gets one of its own."""
 
+REPEATED: Final = ""
+"""In place of the reason why an event was rejected: it is a duplicate."""
+
 
 class Writer:
     """The only writer of this process; every method is called on the event loop.
@@ -71,7 +74,7 @@ class Writer:
         return futures
 
     def reject(self, lane: Lane, reason: str, events: int) -> None:
-        """Count rejected events with the next commit, or soon when there is none."""
+        """Count rejected events with the next commit, or soon when there is none; without a reason, duplicates."""
         self._next.rejected[lane, reason] += events
         if not self._working and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_COUNTS_WAIT, self._begin)

@@ -75,6 +75,9 @@ class IngestQueue(Protocol):
     ) -> None:
         """Count rejected events; cheap, made durable with the next commit or within a second."""
 
+    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
+        """Count an event that is not offered, as whoever brought it knows that it is a duplicate; as cheap."""
+
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""
 

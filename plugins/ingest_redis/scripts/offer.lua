@@ -4,7 +4,7 @@
 -- KEYS  stream, sequence, then the claim of each event ("" for one without)
 -- ARGV  deadline (ms), bound of the stream, window of a claim (us), lifetime of a claim (ms), prefix and
 --       lifetime (s) of a ledger hash, number of rejections;
---       for each rejection: hash, lane, reason, events;
+--       for each rejection: hash, lane, reason, events; a duplicate that is not offered has no reason;
 --       for each event: hash, lane, received (us), meta, body
 -- Returns the server's time (ms), 1 when something was decided, then for each event
 --         0 duplicate, 1 queued, 2 no room.
@@ -28,7 +28,7 @@ end
 for _ = 1, rejections do
   local hash, lane, reason, events = ARGV[at], ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3])
   count(hash, lane .. ':received', events)
-  count(hash, lane .. ':rejected:' .. reason, events)
+  count(hash, lane .. (reason == '' and ':duplicate' or ':rejected:' .. reason), events)
   at = at + 4
 end
 

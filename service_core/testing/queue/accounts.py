@@ -70,6 +70,14 @@ class Accounts(Kit):
         (row,) = rows
         assert (row.received, row.rejected_by_reason) == (1, {Reason.RATE_LIMITED: 1})
 
+    async def test_a_duplicate_that_is_not_offered_is_counted_as_one(
+        self, queue: IngestQueue, sender: Sender
+    ) -> None:
+        await queue.repeat(sender.workspace, sender.key, Channel.WEBHOOK, NOON)
+        await queue.offer(sender.arrival(channel=Channel.WEBHOOK))
+        row = await sender.row(queue)
+        assert (row.received, row.duplicate, row.rejected_by_reason, row.in_flight) == (2, 1, {}, 1)
+
     async def test_channels_keys_and_hours_are_counted_apart(
         self, queue: IngestQueue, sender: Sender
     ) -> None:
