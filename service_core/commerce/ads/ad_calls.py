@@ -103,6 +103,11 @@ class JsonCalls:
         return await self.ask("POST", address, content=written, headers=headers, **content)
 
 
+def known(**fields: Any) -> dict[str, Any]:
+    """Fields without those of which nothing is known: a platform takes neither null nor what is empty."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
 def require(secrets: Mapping[str, str], names: Collection[str]) -> None:
     """Name the credentials that are missing.
 

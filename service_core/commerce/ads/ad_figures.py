@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from service_core.commerce.ads.ports import PlatformDown
-from service_core.kernel.money import to_minor
+from service_core.kernel.money import to_major, to_minor
 
 Told = str | int | Decimal | None
 """A number as JSON has it, read with ``parse_float=Decimal``; most platforms write numbers as text."""
@@ -71,6 +71,11 @@ def micros(told: Told, currency: str) -> int | None:
     """
     value = exact(told)
     return None if value is None else to_minor(value.scaleb(-6), currency)
+
+
+def number(amount: int, currency: str) -> float:
+    """Minor units as a number in the units of the currency: what JSON of platforms takes, exact below 9e15."""
+    return float(to_major(amount, currency))
 
 
 @contextmanager

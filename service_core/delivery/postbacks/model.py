@@ -36,6 +36,7 @@ class Customer:
             within the sender's ``click_window``.
         fbc, fbp, ttp: what cookies of platforms hold.
         user_id, visitor_id, anonymous_id: ids of the house, none of which is a placeholder.
+        os, os_version: of the device, such as ``iOS`` and ``17.4``.
     """
 
     email: str | None = None
@@ -57,6 +58,8 @@ class Customer:
     user_id: str | None = None
     visitor_id: str | None = None
     anonymous_id: str | None = None
+    os: str | None = None
+    os_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
