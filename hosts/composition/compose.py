@@ -44,9 +44,10 @@ from service_core.handbook.book import Handbook
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
 from service_core.insight.connections.absent import with_absent
+from service_core.insight.fx.rated import RatedSource
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.query.questions import Questions
-from service_core.insight.query.sources import EventSource
+from service_core.insight.query.sources import EventSource, Source
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
@@ -177,8 +178,11 @@ def _offers(
         with_absent(
             [
                 EventSource(credited, credited, ports.queue, models),
-                SpendSource(ports.workspace, ports.workspace),
-                SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
+                *_rated(
+                    ports,
+                    SpendSource(ports.workspace, ports.workspace),
+                    SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
+                ),
             ],
             ports.workspace,
         ),
@@ -212,6 +216,11 @@ def _offers(
         Readiness: Readiness([*_probes(ports), *probes], ports.clock),
         Description: Description(registry.operations, settings.http.public_url),
     }
+
+
+def _rated(ports: Ports, *sources: Source) -> Sequence[Source]:
+    """The sources, with rates where a deployment has any."""
+    return sources if ports.fx is None else [RatedSource(source, ports.exchange) for source in sources]
 
 
 def _probes(ports: Ports) -> tuple[Probe, ...]:

@@ -45,10 +45,10 @@ JOINED: Final = "touch.ad."
 _ELSEWHERE: Final[Mapping[Relation, frozenset[str]]] = {
     Relation.CREDITS: frozenset(f"{JOINED}{name}" for name in _ADVERTISED),
     Relation.SPEND: _ADVERTISED | {
-        "currency", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
+        "currency", "no_rate", "spend", "impressions", "clicks", "reach", "conversions", "conversion_value",
     },
     Relation.SUBSCRIPTIONS: frozenset({
-        "product", "provider", "plan", "currency", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
+        "product", "provider", "plan", "currency", "no_rate", "mrr", "arr", "mrr_new", "mrr_expansion", "mrr_contraction",
         "mrr_churn", "mrr_reactivation", "charged", "active_subscriptions", "active_at_start",
         "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
         "failed_payments",

@@ -55,6 +55,10 @@ class Predicate:
     value: Operand = None
 
 
+NO_RATE: Final = Predicate("no_rate", value=True)
+"""Met by rows whose money is of another currency than the scan's while no rate of `Scan.rates` turns it into that."""
+
+
 class Relation(StrEnum):
     """What is counted.
 

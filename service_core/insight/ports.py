@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
+from service_core.insight.fx.model import Rates
 from service_core.insight.measures import Leaf, Measure, Predicate
 from service_core.intake.model import Event
 from service_core.kernel.errors import Unavailable503
@@ -50,7 +51,8 @@ class Scan:
     ``filters`` are met by every row of a relation in an `Aggregate`, by the event of step 1 in a
     funnel, and by every event an `EventLog` or `People` read looks at (columns of the event itself);
     cohorts, touches and paths take none. They never change what is first, new, a repeat, a touch,
-    or whose an event is.
+    or whose an event is. ``rates`` turn money of other currencies into ``currency``, each row for itself;
+    None where there is no such money, or nobody to tell its worth.
     """
 
     workspace_id: UUID
@@ -61,6 +63,7 @@ class Scan:
     filters: tuple[Predicate, ...] = ()
     include_bots: bool = False
     order_refunds: bool = False
+    rates: Rates | None = None
 
 
 class Weighting(StrEnum):

@@ -7,6 +7,7 @@ number) are absent to the comparison.
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from service_core.insight.measures import Op, Scalar
@@ -79,4 +80,4 @@ def _alike(value: Any, operand: Scalar) -> tuple[Any, Any] | None:
         return None
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value), operand
-    return (value, operand) if isinstance(value, int | float) else None
+    return (value, operand) if isinstance(value, int | float | Fraction) else None

@@ -16,7 +16,13 @@ from service_core.access.model import Workspace
 from service_core.access.rules import Rules
 from service_core.gateway.exchange import Request
 from service_core.kernel.operations import Scope
-from service_core.kernel.settings import AttributionSettings, IngestSettings, Settings, StorageSettings
+from service_core.kernel.settings import (
+    AttributionSettings,
+    FxSettings,
+    IngestSettings,
+    Settings,
+    StorageSettings,
+)
 from service_core.testing.story import Story
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -26,12 +32,13 @@ STORES = {"memory": "memory://", "duckdb": "duckdb:///events.db?threads=1&timeou
 
 
 @asynccontextmanager
-async def serving(store: str, folder: Path, registry=None):
-    """A deployment on one of `STORES` in a folder of its own."""
+async def serving(store: str, folder: Path, registry=None, rates=""):
+    """A deployment on one of `STORES` in a folder of its own; ``rates`` is the URL of their source."""
     settings = Settings(
         storage=StorageSettings(events=STORES[store], workspace="sqlite:///workspace.db"),
         ingest=IngestSettings(queue="spool:///spool.db"),
         attribution=AttributionSettings(floor=1),
+        fx=FxSettings(rates=rates),
     )
     served = Served()
     async with compose(

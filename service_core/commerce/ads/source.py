@@ -3,9 +3,10 @@
 import asyncio
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
+from fractions import Fraction
 from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,7 @@ from service_core.commerce.rounds import reaches_to
 from service_core.insight.connections.model import Connection
 from service_core.insight.connections.ports import Connections
 from service_core.insight.connections.providers import reports_spend
+from service_core.insight.fx.model import Rates
 from service_core.insight.measures import Leaf, Operand, Predicate, Relation
 from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
 from service_core.insight.predicates import meets
@@ -26,6 +28,8 @@ from service_core.kernel.wall_clock import day_start
 
 _MILLION: Final = 1_000_000
 _FIGURES: Final = frozenset(field.name for field in fields(SpendSum)) - {"keys", "rows", "currency"}
+_MONEY: Final = ("spend", "conversion_value")
+_AS_IT_IS: Final = Fraction(1)
 _DEEPER: Final = ((Level.AD, ("ad_id", "ad_name")), (Level.GROUP, ("group_id", "group_name")))
 
 Cell: TypeAlias = tuple[Any, ...]
@@ -120,8 +124,8 @@ class _Asked:
         scan = self._plan.scan
         days = Range(scan.span, self._zone, scan.span.start)
         named = [n for leaf, of in self._level_of.items() if of is level for n in self._columns(leaf)]
-        by = tuple(sorted({*named} - _FIGURES - {"currency"}))
-        lead = ("day",) if self._plan.buckets else ()
+        by = tuple(sorted({*named} - _FIGURES - {"currency", "no_rate"}))
+        lead = ("day",) if self._plan.buckets or scan.rates else ()
         return SpendPlan(scan.workspace_id, days.first_day, days.last_day, level, (*lead, *by))
 
     def grid(self, sums: dict[Level, list[SpendSum]]) -> Grid:
@@ -129,7 +133,8 @@ class _Asked:
         cells: dict[Cell, dict[Leaf, Any]] = defaultdict(dict)
         for level, found in sums.items():
             for each in found:
-                row = dict(zip(self.plans[level].by, each.keys, strict=True)) | as_row(each)
+                keys = dict(zip(self.plans[level].by, each.keys, strict=True))
+                row = keys | as_row(each, self._rate(each.currency, keys))
                 for leaf in self._met_by(row, level):
                     values = cells[self._cell(row)]
                     values[leaf] = added(values.get(leaf), leaf, row)
@@ -142,6 +147,11 @@ class _Asked:
         return Grid(
             rows, self._leaves, len(rows), tuple(map(sum, zip(*(row[-width:] for row in rows), strict=True)))
         )
+
+    def _rate(self, currency: str, keys: Mapping[str, Any]) -> Fraction | None:
+        """What money of a sum is worth in the currency of the scan; None when that is not known."""
+        rates = self._plan.scan.rates or Rates(self._plan.scan.currency)
+        return rates.on(keys.get("day", date.min), currency)
 
     def _met_by(self, row: dict[str, Any], level: Level) -> Iterator[Leaf]:
         """The leaves that count a row of a level."""
@@ -165,13 +175,20 @@ def _bucket(day: date, buckets: Buckets, zone: ZoneInfo) -> datetime:
     return buckets.starts[max(bisect_right(buckets.starts, day_start(day, zone)) - 1, 0)]
 
 
-def as_row(sums: SpendSum) -> dict[str, Any]:
-    """The figures of a sum as a row of the relation has them, and of how many rows it is."""
+def as_row(sums: SpendSum, rate: Fraction | None = _AS_IT_IS) -> dict[str, Any]:
+    """The figures of a sum as a row of the relation has them, and of how many rows it is.
+
+    Args:
+        sums: in its own currency.
+        rate: what its money is worth in the currency that is asked for; None leaves it as it is, and says so.
+    """
     claimed = sums.conversions
-    figures = {name: getattr(sums, name) for name in _FIGURES} | {
+    figures: dict[str, Any] = {name: getattr(sums, name) for name in _FIGURES} | {
         "conversions": None if claimed is None else round(claimed * _MILLION)
     }
-    return {**figures, "currency": sums.currency, "rows": sums.rows}
+    if rate not in {None, _AS_IT_IS}:
+        figures |= {name: figures[name] * rate for name in _MONEY if figures[name] is not None}
+    return {**figures, "currency": sums.currency, "no_rate": rate is None, "rows": sums.rows}
 
 
 def is_met(row: dict[str, Any], conditions: Iterable[Predicate]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from service_core.access.model import Workspace
 from service_core.commerce.subscriptions.movements import MovementKind
 from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
+from service_core.commerce.subscriptions.worth import Worth
 from service_core.insight.connections.model import ProviderKind
 from service_core.insight.connections.ports import Connections
 from service_core.insight.measures import Leaf, Operand, Predicate, Relation
@@ -35,13 +36,16 @@ _COUNTS: Final = {
     MovementKind.TRIAL_CONVERTED: "trials_converted",
     MovementKind.FAILED_PAYMENT: "failed_payments",
 }
-_NOTHING: Final[Mapping[str, Any]] = dict.fromkeys((*_WORTHS.values(), *_COUNTS.values(), "charged"), 0)
+_NO_MONEY: Final = dict.fromkeys(("mrr", "arr", *_WORTHS.values(), "charged"), Fraction(0))
 _MONTHS: Final = 12
 _AN_INSTANT: Final = datetime.resolution
 _NONE: Final[frozenset[Any]] = frozenset()
 
 Row: TypeAlias = Mapping[str, Any]
 """A row of `Relation.SUBSCRIPTIONS`: all subscriptions of one product, plan, provider and currency in a bucket."""
+
+Sum: TypeAlias = tuple[str, Fraction, Fraction | None]
+"""A column of money, what is added to it, and what a unit of that is worth; None when no rate is known."""
 
 Cell: TypeAlias = tuple[Any, ...]
 """Bucket, if bucketed, and dimension values."""
@@ -73,9 +77,10 @@ class SubscriptionSource:
         named = {name for column in used for name in column.split("|")}
         by = tuple(name for name in _NAMED if name in named)
         edges = _edges(plan, self.clock() + _AN_INSTANT)
-        moved = await self.store.subscription_movements(MovementPlan(plan.scan.workspace_id, edges, by))
+        worth = Worth(plan.scan, edges)
+        moved = await self.store.subscription_movements(MovementPlan(plan.scan.workspace_id, worth.steps, by))
         cells: dict[Cell, list[Any]] = {}
-        for bucket, row in _rows(moved, by, len(edges) - 1):
+        for bucket, row in _rows(moved, by, worth):
             lead = (plan.buckets.starts[bucket],) if plan.buckets else ()
             values = [_told_by(leaf, row, plan.scan.filters) for leaf in leaves]
             if any(values):
@@ -116,21 +121,23 @@ def _edges(plan: Aggregate, after_now: datetime) -> tuple[datetime, ...]:
     return tuple(min(max(bound, span.start), last) for bound in bounds)
 
 
-def _rows(moved: Iterable[Moved], by: Sequence[str], buckets: int) -> Iterator[tuple[int, Row]]:
+def _rows(moved: Iterable[Moved], by: Sequence[str], worth: Worth) -> Iterator[tuple[int, Row]]:
     """The rows of each bucket, by what was before it and what happened in it."""
     groups: dict[tuple[Any, ...], dict[int, list[Moved]]] = defaultdict(lambda: defaultdict(list))
     for each in moved:
-        groups[*each.keys, each.currency][each.bucket].append(each)
+        groups[*each.keys, each.currency][worth.bucket(each)].append(each)
     for place, found in groups.items():
         named = dict(zip((*by, "currency"), place, strict=True))
-        worth, live = _came_to(found[-1], Fraction(0), 0)
-        for bucket in range(buckets):
+        total, live = _came_to(found[-1], Fraction(0), 0)
+        for bucket in range(worth.buckets):
             at_start = live
             here = found.get(bucket, [])
-            worth, live = _came_to(here, worth, live)
-            stands = {"mrr": worth, "arr": _MONTHS * worth, "active_subscriptions": live}
-            if here or live or worth:
-                yield bucket, {**named, **_NOTHING, **stands, "active_at_start": at_start, **dict(_did(here))}
+            total, live = _came_to(here, total, live)
+            if here or live or total:
+                counts = {**_counts(here), "active_subscriptions": live, "active_at_start": at_start}
+                standing = total, worth.at_end(bucket, named["currency"])
+                for row in _by_rate(counts, [*_stands(*standing), *_did(here, worth)]):
+                    yield bucket, {**named, **row}
 
 
 def _came_to(moved: Iterable[Moved], worth: Fraction, live: int) -> tuple[Fraction, int]:
@@ -139,15 +146,41 @@ def _came_to(moved: Iterable[Moved], worth: Fraction, live: int) -> tuple[Fracti
     return worth, live
 
 
-def _did(moved: Iterable[Moved]) -> Iterator[tuple[str, Any]]:
-    """What movements of a bucket add to its columns; each kind is there once."""
+def _stands(total: Fraction, rate: Fraction | None) -> Iterator[Sum]:
+    """What subscriptions come to at the end of a bucket."""
+    yield "mrr", total, rate
+    yield "arr", _MONTHS * total, rate
+
+
+def _did(moved: Iterable[Moved], worth: Worth) -> Iterator[Sum]:
+    """The money that movements of a bucket moved."""
     for each in moved:
         if each.kind in _WORTHS:
-            yield _WORTHS[each.kind], each.worth
-        if each.kind in _COUNTS:
-            yield _COUNTS[each.kind], each.count
+            yield _WORTHS[each.kind], each.worth, worth.then(each)
         if each.kind is MovementKind.CHARGE:
-            yield "charged", each.amount
+            yield "charged", Fraction(each.amount), worth.then(each)
+
+
+def _counts(moved: Iterable[Moved]) -> dict[str, int]:
+    """How many movements of each kind there were in a bucket."""
+    found = dict.fromkeys(_COUNTS.values(), 0)
+    for each in moved:
+        if each.kind in _COUNTS:
+            found[_COUNTS[each.kind]] += each.count
+    return found
+
+
+def _by_rate(counts: Mapping[str, int], sums: Iterable[Sum]) -> Iterator[Row]:
+    """A row of what is known, and a further one of the money that no rate is known for, if there is any."""
+    known, unknown = dict(_NO_MONEY), dict(_NO_MONEY)
+    for column, amount, rate in sums:
+        if rate is None:
+            unknown[column] += amount
+        else:
+            known[column] += amount * rate
+    yield {**counts, **known, "no_rate": False}
+    if any(unknown.values()):
+        yield {**dict.fromkeys(counts, 0), **unknown, "no_rate": True}
 
 
 def _told_by(leaf: Leaf, row: Row, filters: Sequence[Predicate]) -> Any:

@@ -92,14 +92,16 @@ class Summing:
             name: rounded(reading, metrics["mrr"], currency)
             for name, reading in (("start_mrr", at_start), ("end_mrr", told["mrr"]))
         }
-        every = [_exact(reading) for reading in (at_start, *readings.values(), told["mrr"])]
-        known = [value for value in every if value is not None]
-        if len(known) < len(every):
+        found = [_exact(reading) for reading in (at_start, *readings.values(), told["mrr"])]
+        known = [value for value in found if value is not None]
+        if len(known) < len(found):
             return MrrMovements.model_validate({**ends, **shown, "fx": None})
         start, *moves, end = known
-        whole = zip(readings, closing(start, moves, end), strict=True)
+        # What rates did meanwhile to what stood: the rest.
+        every = [*moves, end - start - sum(moves)]
+        whole = zip((*readings, "fx"), closing(start, every, end), strict=True)
         closed = {field: float(to_major(units, currency)) for field, units in whole}
-        return MrrMovements.model_validate({**ends, **closed, "fx": 0})
+        return MrrMovements.model_validate({**ends, **closed})
 
 
 def _exact(reading: Reading) -> Fraction | None:

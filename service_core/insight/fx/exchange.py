@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date
 
 from service_core.insight.fx.model import CARRIED, Rates
 from service_core.insight.fx.ports import RateSource, RateStore
+from service_core.kernel.ranges import Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,8 @@ class Exchange:
     store: RateStore
     source: RateSource | None
 
-    async def rates(self, to: str, currencies: Collection[str], first: date, last: date) -> Rates:
-        """Rates of some currencies into one, for each day from ``first`` to ``last``.
+    async def rates(self, to: str, currencies: Collection[str], days: Range) -> Rates:
+        """Rates of some currencies into one, for each day of a range.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -28,5 +28,5 @@ class Exchange:
         others = {*currencies} - {to}
         if self.source is None or not others:
             return Rates(to)
-        found = await self.store.rates(self.source.id, {*others, to}, first - CARRIED, last)
+        found = await self.store.rates(self.source.id, {*others, to}, days.first_day - CARRIED, days.last_day)
         return Rates.of(to, found)

@@ -45,7 +45,7 @@ class DayRate:
             raise ValueError(f"{self.per_euro} has more digits than a rate")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rates:
     """What other currencies are worth in one, on any day rates were published for.
 

@@ -7,13 +7,26 @@ from typing import Final, TypeAlias
 
 from service_core.insight.catalog import Metric, MetricUnit
 from service_core.insight.columns import in_millionths, is_money
-from service_core.insight.measures import DailyMean, Difference, Leaf, Measure, Op, Predicate, Ratio
+from service_core.insight.measures import (
+    NO_RATE,
+    DailyMean,
+    Difference,
+    Leaf,
+    Measure,
+    Op,
+    Predicate,
+    Ratio,
+    Relation,
+)
 from service_core.insight.rounding import decimal
 from service_core.kernel.money import to_major
 from service_core.kernel.reading import Measured, Number, Reading, Reason, Unavailable, combine
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _LEFT_OUT: Final = Unavailable(Reason.INSUFFICIENT_DATA)
+_RATED: Final = frozenset({Relation.SPEND, Relation.SUBSCRIPTIONS})
+"""Whose sources turn money of other currencies into that of a scan."""
+
 _MILLION: Final = 1_000_000
 _DECIMALS: Final = {MetricUnit.SECONDS: 3}
 _USUAL_DECIMALS: Final = 6
@@ -46,13 +59,14 @@ def leaf_of(atom: Atom) -> Leaf:
 def flaws(leaf: Leaf, currency: str) -> Iterator[tuple[Leaf, Unavailable]]:
     """Counts of rows of which one makes the sum of a leaf unknown, each with what it is then.
 
-    Of money, those in another currency; nothing is nothing in every currency: an order of no value
-    needs no rate. Of any, those that tell nothing of what is summed.
+    Of money, those in another currency that no rate turns into that asked for; nothing is nothing in every
+    currency: an order of no value needs no rate. Of any, those that tell nothing of what is summed.
     """
     if leaf.gapped_by:
         yield Leaf(leaf.of, where=leaf.gapped_by, by_default=leaf.by_default), _LEFT_OUT
     if is_money(leaf):
-        money = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
+        foreign = Predicate("currency", Op.IS_SET), Predicate("currency", Op.NEQ, currency)
+        money = (NO_RATE,) if leaf.of in _RATED else foreign
         conditions = (*leaf.where, *money, Predicate(str(leaf.column), Op.NEQ, 0))
         yield Leaf(leaf.of, where=conditions, by_default=leaf.by_default), _MISSING_RATE
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,6 +13,7 @@ from service_core.extension.registry import load
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.fx.model import DayRate
 from service_core.insight.fx.ports import RatesDown, RatesKnown
+from service_core.kernel.ranges import Range, Span
 from service_core.testing.exchange_rates import MemoryRates, ToldRates
 
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)
@@ -20,6 +22,11 @@ DAY = date(2026, 7, 7)
 USD, GBP = (
     DayRate(DAY, code, Decimal(per_euro)) for code, per_euro in (("USD", "1.0800"), ("GBP", "0.8543"))
 )
+
+
+def day(at):
+    start = datetime(at.year, at.month, at.day, tzinfo=UTC)
+    return Range(Span(start, start + timedelta(hours=1)), ZoneInfo("UTC"), NOW)
 
 
 @dataclass
@@ -99,7 +106,7 @@ async def test_rates_of_a_range_reach_back_over_what_is_carried_into_it(store):
     await store.keep_rates("told", [USD, GBP], NOW)
     exchange = Exchange(store, ToldRates())
     later = DAY + timedelta(days=7)
-    rates = await exchange.rates("USD", {"GBP", "EUR", "USD"}, later, later)
+    rates = await exchange.rates("USD", {"GBP", "EUR", "USD"}, day(later))
     assert (rates.on(later, "EUR"), rates.on(later, "GBP") is None) == (Decimal("1.08"), False)
-    nobody = await Exchange(store, None).rates("USD", {"EUR"}, DAY, DAY)
+    nobody = await Exchange(store, None).rates("USD", {"EUR"}, day(DAY))
     assert nobody.on(DAY, "EUR") is None

@@ -1,0 +1,25 @@
+"""A deployment that knows rates: of a source that is never asked, kept as if it had been."""
+
+from contextlib import asynccontextmanager
+from datetime import date
+from decimal import Decimal
+
+from service_core.insight.fx.model import DayRate
+from tests.insight.served import NOW, serving
+
+
+@asynccontextmanager
+async def trading(folder, store="memory"):
+    """A deployment with a source of rates, none of which is known yet."""
+    async with serving(store, folder, rates="rates:///rates.csv") as served:
+        yield served
+
+
+async def rated(shop, rates):
+    """Rates are known: day -> how much of each currency a euro is."""
+    known = [
+        DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
+        for day, told in rates.items()
+        for currency, per_euro in told.items()
+    ]
+    await shop.service.ports.workspace.keep_rates("file", known, NOW)
