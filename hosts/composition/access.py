@@ -31,7 +31,14 @@ def access_parts(settings: Settings, ports: Ports) -> Mapping[Any, Any]:
     return {
         Places: Places(settings.http.public_url, web_url),
         Workspaces: workspaces,
-        Admission: Admission(Authenticator(store, clock), store, store, workspaces, clock),
+        Admission: Admission(
+            Authenticator(store, clock),
+            store,
+            store,
+            workspaces,
+            clock,
+            internal_token=settings.http.internal_token,
+        ),
         SignIn: sign_in,
         PasskeySignIn: PasskeySignIn(
             store,

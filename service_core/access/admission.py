@@ -1,5 +1,6 @@
 """Which credential opens a route, decided in one place (contract 2.2, 10.1, 12)."""
 
+import hmac
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ ACCEPTED: Final[Mapping[Entry, tuple[re.Pattern[str], ...]]] = MappingProxyType(
         Entry.PUBLIC: (),
         Entry.WRITE_KEY: (),
         Entry.KEY: (AGENT_TOKEN,),
+        Entry.INTERNAL: (AGENT_TOKEN,),
         Entry.OAUTH: (ACCESS_TOKEN, AGENT_TOKEN),
         Entry.KEY_OR_OAUTH: (AGENT_TOKEN, ACCESS_TOKEN),
         Entry.SIGNUP: (SIGNUP_SECRET,),
@@ -45,6 +47,7 @@ class Admission:
         signups: for signup secrets.
         workspaces: the workspace of a paid signup.
         clock: gives the present.
+        internal_token: what opens internal routes beside a key; without one they stay shut.
     """
 
     def __init__(
@@ -54,12 +57,15 @@ class Admission:
         signups: Signups,
         workspaces: Workspaces,
         clock: Clock,
+        *,
+        internal_token: str = "",
     ) -> None:
         self._authenticator = authenticator
         self._grants = grants
         self._signups = signups
         self._workspaces = workspaces
         self._clock = clock
+        self._internal_token = internal_token
 
     async def admit(self, entry: Entry, headers: Mapping[str, str]) -> Identity | Applicant | None:
         """Who is asking; None where the route takes no credential.
@@ -84,6 +90,18 @@ class Admission:
         if SIGNUP_SECRET.fullmatch(token):
             return await self._applicant(token)
         return await self._authenticator.authenticate(authorization)
+
+    def require_internal(self, entry: Entry, headers: Mapping[str, str]) -> None:
+        """Refuse whoever is not of the deployment itself where a route is internal (contract 12).
+
+        Raises:
+            Forbidden: ``internal_credential_required``.
+        """
+        if entry is not Entry.INTERNAL:
+            return
+        sent = headers.get("x-internal-token", "").encode()
+        if not self._internal_token or not hmac.compare_digest(sent, self._internal_token.encode()):
+            raise Forbidden("This route is internal to the deployment", "internal_credential_required")
 
     async def delegate(self, token: str) -> Identity:
         """The person and program behind an OAuth access token, with what the person's role still allows.

@@ -106,6 +106,7 @@ class Gateway:
         operation = found.bound.operation
         if asker is not None:
             await self._permitted(asker, operation, passage)
+            self._admission.require_internal(operation.entry, request.headers)
         if operation.body is not None:
             request = replace(request, body=clean_json(request.body))
         content = self._content(request.body, operation)

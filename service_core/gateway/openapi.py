@@ -8,7 +8,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from service_core.gateway.openapi_errors import IDEMPOTENCY_KEY, RATE_HEADERS, error_responses, statuses_of
-from service_core.gateway.openapi_security import OPENED_BY, SCHEMES
+from service_core.gateway.openapi_security import BESIDE, OPENED_BY, SCHEMES
 from service_core.gateway.routes import PREFIX
 from service_core.kernel.files import MEDIA_TYPES, File
 from service_core.kernel.operations import Operation, Scope, Surface
@@ -120,7 +120,8 @@ def _operation(op: Operation, schemas: _Schemas) -> dict[str, Any]:
     }
     if op.scope is not None:
         scopes = [op.scope.value] if isinstance(op.scope, Scope) else []
-        described["security"] = [{scheme: scopes} for scheme in OPENED_BY[op.entry]]
+        beside: dict[str, list[str]] = {scheme: [] for scheme in BESIDE.get(op.entry, ())}
+        described["security"] = [{scheme: scopes, **beside} for scheme in OPENED_BY[op.entry]]
     if op.raw:
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if op.body is not None:

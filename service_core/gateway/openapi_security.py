@@ -19,6 +19,12 @@ SCHEMES: Final[Mapping[str, Any]] = {
         "name": "X-Service-API-Key",
         "description": "Write key, `dk_…`; `X-API-Key` is accepted too.",
     },
+    "internal": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Internal-Token",
+        "description": "The deployment's own token, `http.internal_token`.",
+    },
 }
 """Every way to identify oneself."""
 
@@ -30,5 +36,9 @@ OPENED_BY: Final[Mapping[Entry, tuple[str, ...]]] = {
     Entry.SIGNUP: ("signup",),
     Entry.FILER: ("key", "oauth", "signup"),
     Entry.WRITE_KEY: ("write_key",),
+    Entry.INTERNAL: ("key",),
 }
 """Entry -> the schemes any one of which opens it."""
+
+BESIDE: Final[Mapping[Entry, tuple[str, ...]]] = {Entry.INTERNAL: ("internal",)}
+"""Entry -> what has to be sent beside that."""

@@ -20,18 +20,19 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
             "unknown_filter", "invalid_platform", "invalid_level", "invalid_idempotency_key",
             "invalid_email", "unknown_scope",
             "missing_range", "invalid_date", "range_inverted", "not_hour_aligned", "end_in_future",
+            "too_many_rows",
         }
     ),
     403: frozenset(
         {
             "insufficient_scope", "oauth_required", "role_required", "owner_required",
-            "plan_feature", "workspace_inactive", "invalid_signature",
+            "plan_feature", "workspace_inactive", "invalid_signature", "internal_credential_required",
         }
     ),
     409: frozenset(
         {
             "stale_update", "duplicate_rule", "slug_taken", "undo_create_unsupported",
-            "already_undone", "resource_changed", "not_undoable", "idempotency_in_progress",
+            "already_undone", "resource_changed", "not_undoable", "idempotency_in_progress", "import_changed",
         }
     ),
     413: frozenset({"payload_too_large"}),
@@ -42,7 +43,7 @@ CODES: Final[Mapping[int, frozenset[str]]] = {
             "invalid_slug", "unknown_domain", "platform_not_connected", "unknown_asset",
             "invalid_platform_event", "invalid_plan", "invalid_definition", "invalid_steps",
             "unknown_metric", "kind_mismatch", "report_not_listed", "unknown_object",
-            "insufficient_data",
+            "insufficient_data", "rows_rejected",
         }
     ),
     429: frozenset({"rate_limited", "mutation_rate_limited", "too_many_exports", "signup_rate_limited"}),

@@ -50,6 +50,7 @@ class Entry(StrEnum):
 
     ``KEY`` is an Agent key or named key. ``OAUTH`` is an access token; a valid key gets 403 there.
     ``FILER`` is whatever can file a request for a key: key, access token or signup secret.
+    ``INTERNAL`` is a key beside the token of the deployment itself; a key alone gets 403 there.
     """
 
     PUBLIC = "public"
@@ -59,6 +60,7 @@ class Entry(StrEnum):
     SIGNUP = "signup"
     FILER = "filer"
     WRITE_KEY = "write_key"
+    INTERNAL = "internal"
 
 
 class Budget(StrEnum):

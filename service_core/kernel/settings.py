@@ -47,6 +47,13 @@ def _host(name: str) -> str:
     return name
 
 
+def _long_enough(token: str) -> str:
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii()):
+        raise ValueError(f"write a token of at least {SHORTEST_TOKEN} ASCII characters, or none")
+    return token
+
+
+SHORTEST_TOKEN: Final = 24
 Listening = Annotated[str, AfterValidator(_listening)]
 """``HOST:PORT``."""
 Public = Annotated[str, AfterValidator(_public)]
@@ -148,6 +155,12 @@ class HttpSettings(Section):
         "",
         description="Address and port for redirects alone; empty for none. The ingest host answers requests "
         "that name the link domain in any case.",
+    )
+    internal_token: Annotated[str, AfterValidator(_long_enough)] = Field(
+        "",
+        repr=False,
+        description="Secret that opens internal routes (`X-Internal-Token`) beside a key, at least 24 characters; "
+        "empty: they refuse everybody.",
     )
     server: Server = Field("hypercorn", description="ASGI server: hypercorn, uvicorn or granian.")
     root_url: Public = Field(
