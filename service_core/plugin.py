@@ -157,6 +157,7 @@ from service_core.delivery.exports.ports import JobQueue as JobQueue
 from service_core.delivery.exports.ports import QueueDown as QueueDown
 from service_core.delivery.exports.ports import SinkDown as SinkDown
 from service_core.delivery.postbacks import hashing as hashing
+from service_core.delivery.postbacks.breaker import AccountState as AccountState
 from service_core.delivery.postbacks.model import Accepted as Accepted
 from service_core.delivery.postbacks.model import ActionSource as ActionSource
 from service_core.delivery.postbacks.model import ClickId as ClickId
@@ -167,11 +168,17 @@ from service_core.delivery.postbacks.model import Deferred as Deferred
 from service_core.delivery.postbacks.model import Destination as Destination
 from service_core.delivery.postbacks.model import Rejected as Rejected
 from service_core.delivery.postbacks.model import SendOutcome as SendOutcome
+from service_core.delivery.postbacks.outbox import Outbox as Outbox
 from service_core.delivery.postbacks.ports import BatchRejected as BatchRejected
 from service_core.delivery.postbacks.ports import ConversionSender as ConversionSender
 from service_core.delivery.postbacks.ports import MovableSender as MovableSender
 from service_core.delivery.postbacks.ports import Throttle as Throttle
 from service_core.delivery.postbacks.ports import check_answer as check_answer
+from service_core.delivery.postbacks.postback import Postback as Postback
+from service_core.delivery.postbacks.postback import PostbackQueue as PostbackQueue
+from service_core.delivery.postbacks.postback import PostbackStatus as PostbackStatus
+from service_core.delivery.postbacks.postback import SkipReason as SkipReason
+from service_core.delivery.postbacks.postback import skipped as skipped
 from service_core.extension.adapters import Adapter as Adapter
 from service_core.extension.adapters import AdapterSettings as AdapterSettings
 from service_core.extension.adapters import Keeps as Keeps
@@ -207,6 +214,9 @@ from service_core.insight.custom_keys import RESERVED_KEYS as RESERVED_KEYS
 from service_core.insight.custom_keys import RESERVED_STARTS as RESERVED_STARTS
 from service_core.insight.custom_keys import is_custom as is_custom
 from service_core.insight.custom_keys import json_type as json_type
+from service_core.insight.deliveries.ports import Delivered as Delivered
+from service_core.insight.deliveries.ports import Deliveries as Deliveries
+from service_core.insight.deliveries.ports import DeliveryCount as DeliveryCount
 from service_core.insight.event_names import ADD_TO_CART as ADD_TO_CART
 from service_core.insight.event_names import CHECKOUT_STARTED as CHECKOUT_STARTED
 from service_core.insight.event_names import LEAD as LEAD

@@ -23,9 +23,11 @@ from service_core.commerce.providers.ports import SealedSecrets, Vault
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.turns import ReadingTurns
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
+from service_core.delivery.postbacks.outbox import Outbox
 from service_core.extension.registry import Registry
 from service_core.insight.cohorts.ports import Cohorts
 from service_core.insight.connections.ports import Connections
+from service_core.insight.deliveries.ports import Deliveries
 from service_core.insight.funnels.ports import Funnels
 from service_core.insight.fx.ports import RateSource, RateStore
 from service_core.insight.items.ports import Items
@@ -80,6 +82,8 @@ class WorkspaceDatabase(
     LinkTags,
     SpendStore,
     SubscriptionStore,
+    Outbox,
+    Deliveries,
     RateStore,
     Protocol,
 ):

@@ -21,6 +21,7 @@ from plugins.workspace_sql.key_requests import SqlKeyRequests
 from plugins.workspace_sql.members import SqlMembers
 from plugins.workspace_sql.notices import SqlUsageNotices
 from plugins.workspace_sql.passkeys import SqlPasskeys
+from plugins.workspace_sql.postbacks import SqlPostbacks
 from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.reading_turns import SqlReadingTurns
 from plugins.workspace_sql.resources import SqlUnits
@@ -72,6 +73,7 @@ class SqlDirectory(
     SqlUsageNotices,
     SqlSpend,
     SqlSubscriptions,
+    SqlPostbacks,
     SqlExchangeRates,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""

@@ -13,6 +13,7 @@ from plugins.workspace_sql.asynchronous import AsyncConnection
 from plugins.workspace_sql.changes_tables import AUDIT, REPLAYS, RESOURCE_KEYS, RESOURCES
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.owners import SqlOwner
+from plugins.workspace_sql.postbacks import cancel
 from service_core.plugin import (
     EVERYTHING,
     AuditEntry,
@@ -131,6 +132,7 @@ class _Resources:
         gone = sa.update(RESOURCES).where(self._is(record)).values(deleted_at=now)
         await self._connection.execute(gone)
         await self._release(record)
+        await self._connection.run_sync(cancel, record.id, now)
 
     async def is_taken(self, key: str) -> bool:
         query = sa.select(sa.literal(1)).where(RESOURCE_KEYS.c.key == key)

@@ -39,7 +39,7 @@ class Repository(Records, Protocol):
         """
 
     async def remove(self, record: Resource, now: datetime) -> None:
-        """Let a record go, and its unique keys with it."""
+        """Let a record go, and with it its unique keys and what waits to be sent because of it."""
 
     async def is_taken(self, key: str) -> bool:
         """Whether a live record, of whichever workspace, holds a unique key."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from service_core.access.model import Workspace
+from service_core.intake.accept import scalar
 from service_core.intake.attribution import next_state
 from service_core.intake.campaign import tag_alone
 from service_core.intake.enrich import Enricher
@@ -19,12 +20,15 @@ from service_core.intake.model import UNREAD, Channel, Event, Quarantined, Queue
 from service_core.intake.ports import EventStore, IngestQueue, LinkTags, SessionKey, SessionState
 from service_core.intake.recent import Recent
 from service_core.intake.told import told_tags
+from service_core.intake.transport import BROWSER, MOBILE_APP, WEB
 
 BATCH: Final = 2_000
 """Events of one append: four times 500 costs the store a third per event, and no longer a pause of the loop."""
 BUSY_FROM: Final = 200
 """More events than this a minute by one visitor are noted (semantics 4)."""
 
+_OF_USERS: Final = frozenset({BROWSER, WEB, MOBILE_APP})
+"""Sources whose requests come from the end user's own browser or application."""
 _REMEMBERED: Final = 20_000
 _BREATH: Final = 50
 _REASON: Final = 500
@@ -36,6 +40,21 @@ _Lent = dict[UUID, dict[str, Mapping[str, str]]]
 
 Workspaces = Callable[[UUID], Awaitable[Workspace | None]]
 """Workspace by id; None when it is gone."""
+
+
+class Triggered(NamedTuple):
+    """A stored event that a conversion rule of its workspace may wait for.
+
+    Attributes:
+        user_agent: of the end user, which no row has; None when only a server is known.
+    """
+
+    event: Event
+    user_agent: str | None
+
+
+Stored = Callable[[Sequence[Triggered]], Awaitable[None]]
+"""Told of stored events before they leave the queue; told again of those whose batch comes again."""
 
 
 class _Ready(NamedTuple):
@@ -55,6 +74,7 @@ class Pipeline:
         decode: JSON bytes -> value; may raise on anything it does not read.
         batch: most events of one step.
         links: whose UTM values count as sent where only the tag was; None knows no link.
+        triggered: told of events that conversion rules wait for; None where nobody sends any.
     """
 
     def __init__(
@@ -67,6 +87,7 @@ class Pipeline:
         *,
         batch: int = BATCH,
         links: LinkTags | None = None,
+        triggered: Stored | None = None,
     ) -> None:
         self._queue = queue
         self._store = store
@@ -75,6 +96,7 @@ class Pipeline:
         self._decode = decode
         self._batch = batch
         self._links = links
+        self._triggered = triggered
         self._sessions: Recent[SessionKey, SessionState] = Recent(max(_REMEMBERED, 2 * batch))
         self._minutes: Recent[tuple[UUID, str, datetime], int] = Recent(max(_REMEMBERED, 2 * batch))
 
@@ -90,9 +112,11 @@ class Pipeline:
         if not taken:
             return 0
         try:
-            events, quarantined = await self._rows(taken)
+            events, triggered, quarantined = await self._rows(taken)
             if events:
                 await self._store.append(events)
+            if triggered and self._triggered is not None:
+                await self._triggered(triggered)
             await self._queue.settle(events, quarantined)
         except BaseException:
             self._sessions.clear()
@@ -100,11 +124,12 @@ class Pipeline:
             raise
         return len(taken)
 
-    async def _rows(self, taken: Sequence[Queued]) -> tuple[list[Event], list[Quarantined]]:
+    async def _rows(self, taken: Sequence[Queued]) -> tuple[list[Event], list[Triggered], list[Quarantined]]:
         ids = {queued.arrival.workspace_id for queued in taken}
         workspaces = {workspace_id: await self._workspaces(workspace_id) for workspace_id in ids}
         ready: list[_Ready] = []
         events: list[Event] = []
+        triggered: list[Triggered] = []
         quarantined: list[Quarantined] = []
         async for queued in _with_breaths(taken):
             try:
@@ -118,7 +143,10 @@ class Pipeline:
                 events.append(self._finish(step, lent))
             except Exception as fault:  # noqa: BLE001 - one event never holds up the others
                 quarantined.append(_set_aside(step.queued, fault))
-        return events, quarantined
+            else:
+                if step.fields.name in step.workspace.triggers:
+                    triggered.append(Triggered(events[-1], _user_agent(step, events[-1].source)))
+        return events, triggered, quarantined
 
     def _read(self, queued: Queued, workspace: Workspace | None) -> _Ready:
         if workspace is None:
@@ -174,6 +202,13 @@ class Pipeline:
         seen = (self._minutes.get(minute) or 0) + 1
         self._minutes.put(minute, seen)
         return seen > BUSY_FROM
+
+
+def _user_agent(step: _Ready, source: str) -> str | None:
+    """What the end user's browser or application calls itself; the client of a server does not tell."""
+    context = step.fields.context
+    told = scalar(context.get("userAgent")) or scalar(context.get("user_agent"))
+    return told or (scalar(step.queued.arrival.user_agent) if source in _OF_USERS else None)
 
 
 def _set_aside(queued: Queued, fault: Exception) -> Quarantined:

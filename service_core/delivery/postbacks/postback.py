@@ -1,0 +1,156 @@
+"""A conversion in the outbox: where it goes, how far it has come, and each step it may take (semantics 13.1, 13.6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+PAUSES: Final = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=6),
+    timedelta(hours=24),
+)
+"""How long after each attempt the next one comes; the one after the last pause is the last."""
+
+
+class PostbackStatus(StrEnum):
+    """How far it has come (contract 13); the last three are final."""
+
+    QUEUED = "queued"
+    RETRYING = "retrying"
+    SENT = "sent"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+WAITING: Final = frozenset({PostbackStatus.QUEUED, PostbackStatus.RETRYING})
+
+
+class SkipReason(StrEnum):
+    """Why a conversion was never sent."""
+
+    DUPLICATE = "duplicate"
+    NO_MATCH_KEY = "no_match_key"
+    MISSING_VALUE = "missing_value"
+    MISSING_CURRENCY = "missing_currency"
+    TOO_OLD = "too_old"
+    CONSENT_DENIED = "consent_denied"
+    RULE_INACTIVE = "rule_inactive"
+    NOT_CONNECTED = "not_connected"
+
+
+class PostbackQueue(NamedTuple):
+    """What waits together: everything for one account of a platform."""
+
+    workspace_id: UUID
+    platform: str
+    account_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Postback:
+    """One event that one rule sends; there is never a second one of the two.
+
+    Of the person it holds the user agent alone, which no event row has, and that until it is done; everything
+    else is read when it is sent.
+
+    Attributes:
+        event_at: when the event happened.
+        platform_event: name the platform gets; ``is_custom`` when the rule gave it.
+        platform_event_id: order id, else event id.
+        is_test: the rule was in test mode; it counts nowhere.
+        request_masked: what the latest attempt said, without anything of the person.
+        done_at: when it became final.
+    """
+
+    id: UUID
+    workspace_id: UUID
+    rule_id: UUID
+    event_id: str
+    event_at: datetime
+    platform: str
+    account_id: str
+    asset_id: str
+    platform_event: str
+    platform_event_id: str
+    created_at: datetime
+    next_attempt_at: datetime | None
+    is_custom: bool = False
+    is_test: bool = False
+    test_code: str | None = None
+    value: int | None = None
+    currency: str | None = None
+    user_agent: str | None = field(default=None, repr=False)
+    status: PostbackStatus = PostbackStatus.QUEUED
+    reason: SkipReason | None = None
+    attempts: int = 0
+    http_status: int | None = None
+    error_code: str | None = None
+    request_masked: Mapping[str, Any] | None = None
+    sent_at: datetime | None = None
+    done_at: datetime | None = None
+
+    @property
+    def queue(self) -> PostbackQueue:
+        """Where it waits."""
+        return PostbackQueue(self.workspace_id, self.platform, self.account_id)
+
+
+def skipped(postback: Postback, reason: SkipReason, now: datetime) -> Postback:
+    """It is never sent, for a reason of ours."""
+    return replace(_done(postback, PostbackStatus.SKIPPED, now), reason=reason)
+
+
+def outdated(postback: Postback, now: datetime) -> Postback:
+    """It is too old to be sent: skipped, or failed when that was tried."""
+    if postback.attempts == 0:
+        return skipped(postback, SkipReason.TOO_OLD, now)
+    return replace(
+        _done(postback, PostbackStatus.FAILED, now), error_code=postback.error_code or SkipReason.TOO_OLD
+    )
+
+
+def accepted(postback: Postback, http_status: int | None, now: datetime) -> Postback:
+    """The platform has it."""
+    return replace(
+        _done(_tried(postback, http_status, None), PostbackStatus.SENT, now),
+        sent_at=now,
+    )
+
+
+def rejected(postback: Postback, code: str, http_status: int | None, now: datetime) -> Postback:
+    """The platform will never take it."""
+    return _done(_tried(postback, http_status, code), PostbackStatus.FAILED, now)
+
+
+def deferred(
+    postback: Postback,
+    code: str,
+    now: datetime,
+    age_limit: timedelta,
+    *,
+    http_status: int | None = None,
+    retry_after: float | None = None,
+) -> Postback:
+    """It is tried again, unless that was the last attempt or the next one came after the age limit."""
+    tried = _tried(postback, http_status, code)
+    if tried.attempts > len(PAUSES):
+        return _done(tried, PostbackStatus.FAILED, now)
+    at = now + max(PAUSES[postback.attempts], timedelta(seconds=retry_after or 0))
+    if at > postback.event_at + age_limit:
+        return _done(tried, PostbackStatus.FAILED, now)
+    return replace(tried, status=PostbackStatus.RETRYING, next_attempt_at=at)
+
+
+def _tried(postback: Postback, http_status: int | None, code: str | None) -> Postback:
+    return replace(postback, attempts=postback.attempts + 1, http_status=http_status, error_code=code)
+
+
+def _done(postback: Postback, status: PostbackStatus, now: datetime) -> Postback:
+    """Final: nothing of the person stays."""
+    return replace(postback, status=status, next_attempt_at=None, user_agent=None, done_at=now)
