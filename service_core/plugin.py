@@ -356,6 +356,7 @@ from service_core.kernel.money import split as split
 from service_core.kernel.money import to_major as to_major
 from service_core.kernel.money import to_minor as to_minor
 from service_core.kernel.operations import Budget as Budget
+from service_core.kernel.clock import epoch_milliseconds as epoch_milliseconds
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Reply as Reply
 from service_core.kernel.operations import Scope as Scope

@@ -3,10 +3,17 @@
 from collections.abc import Iterable
 
 from plugins.ads_google.adapter import GoogleAds
-from service_core.plugin import AdPlatform, hook
+from plugins.ads_google.conversions import GoogleConversions
+from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
 @hook
 def ad_platforms() -> Iterable[AdPlatform]:
     """Google."""
     return (GoogleAds(),)
+
+
+@hook
+def conversion_senders() -> Iterable[ConversionSender]:
+    """Conversions to Google."""
+    return (GoogleConversions(),)

@@ -146,7 +146,7 @@ def _refuse(answer: ad_calls.JsonAnswer) -> NoReturn:
     """Say what a refusal means: whose turn it is to do something."""
     error = error_of(answer)
     if isinstance(error, str):
-        reason = f"Google says: {answer.told.get('error_description') or error}"
+        reason = f"Google gives no access token ({error})."
         raise PlatformRefused(reason) if error in _DENIED else PlatformDown(reason, answer.retry_after)
     faults = failures(error or {})
     codes = codes_of(faults)

@@ -3,10 +3,17 @@
 from collections.abc import Iterable
 
 from plugins.ads_meta.adapter import MetaAds
-from service_core.plugin import AdPlatform, hook
+from plugins.ads_meta.conversions import MetaConversions
+from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
 @hook
 def ad_platforms() -> Iterable[AdPlatform]:
     """Meta."""
     return (MetaAds(),)
+
+
+@hook
+def conversion_senders() -> Iterable[ConversionSender]:
+    """Conversions to Meta."""
+    return (MetaConversions(),)

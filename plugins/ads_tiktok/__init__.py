@@ -3,10 +3,17 @@
 from collections.abc import Iterable
 
 from plugins.ads_tiktok.adapter import TikTokAds
-from service_core.plugin import AdPlatform, hook
+from plugins.ads_tiktok.conversions import TikTokConversions
+from service_core.plugin import AdPlatform, ConversionSender, hook
 
 
 @hook
 def ad_platforms() -> Iterable[AdPlatform]:
     """TikTok."""
     return (TikTokAds(),)
+
+
+@hook
+def conversion_senders() -> Iterable[ConversionSender]:
+    """Conversions to TikTok."""
+    return (TikTokConversions(),)

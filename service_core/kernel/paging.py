@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from service_core.kernel.clock import epoch_milliseconds
 from service_core.kernel.errors import BadRequest
 
 _SEAL_BYTES: Final = 9
@@ -50,12 +51,12 @@ def binding(*parts: Any) -> bytes:
 
 def seal(cursor: Cursor, bound_to: bytes) -> str:
     """The opaque form. It holds no secret: the seal tells a damaged or borrowed cursor, not a forged one."""
-    return _sealed({"o": cursor.offset, "t": _milliseconds(cursor.asked_at)}, bound_to)
+    return _sealed({"o": cursor.offset, "t": epoch_milliseconds(cursor.asked_at)}, bound_to)
 
 
 def seal_mark(mark: Mark, bound_to: bytes) -> str:
     """The opaque form of a mark, as of a cursor."""
-    return _sealed({"i": mark.id.hex, "t": _milliseconds(mark.made_at)}, bound_to)
+    return _sealed({"i": mark.id.hex, "t": epoch_milliseconds(mark.made_at)}, bound_to)
 
 
 def unseal(token: str, bound_to: bytes) -> Cursor:
@@ -99,10 +100,6 @@ def _unsealed(token: str, bound_to: bytes) -> dict[str, Any]:
         raise _invalid()
     fields: dict[str, Any] = json.loads(payload)
     return fields
-
-
-def _milliseconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _instant(milliseconds: int) -> datetime:

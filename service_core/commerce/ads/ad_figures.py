@@ -73,9 +73,12 @@ def micros(told: Told, currency: str) -> int | None:
     return None if value is None else to_minor(value.scaleb(-6), currency)
 
 
-def number(amount: int, currency: str) -> float:
-    """Minor units as a number in the units of the currency: what JSON of platforms takes, exact below 9e15."""
-    return float(to_major(amount, currency))
+def number(amount: int | None, currency: str | None) -> float | None:
+    """Minor units as JSON of platforms has them: a number in units of the currency, exact below 9e15.
+
+    None where the amount or its currency is not known.
+    """
+    return None if amount is None or currency is None else float(to_major(amount, currency))
 
 
 @contextmanager

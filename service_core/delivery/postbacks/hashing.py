@@ -9,8 +9,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
+
+from service_core.kernel.clock import epoch_milliseconds
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TRUNK: Final = re.compile(r"\(\s*0+\s*\)")
@@ -78,8 +80,7 @@ def fbc(clicked_at: datetime, fbclid: str) -> str:
         clicked_at: when the click id was first seen.
         fbclid: as it came; its case counts.
     """
-    milliseconds = (clicked_at - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
-    return f"fb.1.{milliseconds}.{fbclid}"
+    return f"fb.1.{epoch_milliseconds(clicked_at)}.{fbclid}"
 
 
 def _hashed(text: str | None, plain: Callable[[str], str]) -> str | None:

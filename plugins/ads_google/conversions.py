@@ -1,0 +1,109 @@
+"""Conversions sent to Google Ads: one call a batch, in which each conversion is taken or refused for itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Final
+
+from plugins.ads_google.client import API, TOKENS, codes_of, digits, error_of, failures, opened, wait_of
+from plugins.ads_google.payload import body_of, event_ids, outcomes_of
+from service_core.plugin import (
+    Clock,
+    Conversion,
+    Destination,
+    Platform,
+    PlatformDown,
+    Rejected,
+    SendOutcome,
+    Throttle,
+    ad_calls,
+    ad_figures,
+    check_answer,
+    system_clock,
+)
+
+GOOGLE: Final = Platform(
+    "google",
+    "Google",
+    "conversion_action_id",
+    "conversion action",
+    "https://googleads.googleapis.com/…/customers/{account}:uploadClickConversions",
+)
+SECONDS: Final = 25.0
+_THROTTLE: Final = Throttle(2_000, timedelta(days=1))
+_BAD: Final = HTTPStatus.BAD_REQUEST
+_NOT_ALLOWED: Final = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
+"""Google lets nobody begin to upload conversions since June 2026; the credentials are good for everything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleConversions:
+    """Implements `ConversionSender`.
+
+    Attributes:
+        api: address of the Google Ads API with its version.
+        tokens: address where a refresh token is turned into an access token.
+        clock: the present.
+    """
+
+    api: str = API
+    tokens: str = TOKENS
+    clock: Clock = system_clock
+    platform: Platform = GOOGLE
+    age_limit: timedelta = timedelta(days=90)
+    batch: int = 2_000
+    throttle: Throttle = _THROTTLE
+    click_types: tuple[str, ...] = ("gclid", "gbraid", "wbraid")
+    click_window: timedelta = timedelta(days=90)
+    match_keys: frozenset[str] = frozenset({"gclid", "gbraid", "wbraid", "email", "phone"})
+    valued: frozenset[str] = frozenset()
+
+    @property
+    def id(self) -> str:
+        """``google``."""
+        return self.platform.id
+
+    def at(self, address: str) -> "GoogleConversions":
+        """The same, of another version or behind a proxy."""
+        return replace(self, api=address)
+
+    async def send(
+        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
+    ) -> Sequence[SendOutcome]:
+        """Upload the conversions; a test is only validated.
+
+        Raises:
+            PlatformDown: Google takes none now.
+            PlatformRefused: the credentials are not good, or not for this account.
+            BatchRejected: Google cannot read the call.
+        """
+        path = f"customers/{digits(destination.account_id)}:uploadClickConversions"
+        body, ids = body_of(destination, conversions), event_ids(conversions)
+        with ad_figures.of_known_shape("Google Ads"):
+            async with (
+                ad_calls.within(SECONDS, "Google"),
+                opened(self.api, self.tokens, secrets, self.clock) as client,
+            ):
+                answer = await client.post(path, body)
+            refused = _refused(answer)
+            if refused:
+                return [refused] * len(conversions)
+            outcomes = outcomes_of(answer.content(), answer.status, ids)
+        return [outcomes[one.event_id] for one in conversions]
+
+
+def _refused(answer: ad_calls.JsonAnswer) -> Rejected | None:
+    """What is wrong with the call as a whole, when no conversion of it is at fault."""
+    error = error_of(answer)
+    faults = failures(error) if isinstance(error, dict) else []
+    codes = codes_of(faults)
+    code = next(iter(codes.values()), None)
+    if _NOT_ALLOWED in codes.values():
+        return Rejected(_NOT_ALLOWED, answer.status)
+    if "quotaError" in codes:
+        raise PlatformDown(f"Google takes nothing now ({code}).", wait_of(answer, faults), answer.status)
+    if code and answer.status == _BAD:
+        return Rejected(code, answer.status)
+    check_answer(answer.status, code, wait_of(answer, faults))
+    return None

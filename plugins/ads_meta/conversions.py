@@ -1,0 +1,113 @@
+"""Conversions sent to Meta: one call a batch, which is taken as a whole or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+from plugins.ads_meta.client import API, CREDENTIALS, LATER, opened, wait_of
+from plugins.ads_meta.payload import body_of
+from service_core.plugin import (
+    CUSTOM,
+    Accepted,
+    Clock,
+    Conversion,
+    Destination,
+    Platform,
+    PlatformDown,
+    PlatformRefused,
+    Rejected,
+    SendOutcome,
+    Throttle,
+    ad_calls,
+    check_answer,
+    system_clock,
+)
+
+META: Final = Platform(
+    "meta",
+    "Meta",
+    "pixel_id",
+    "pixel",
+    "https://graph.facebook.com/…/{asset}/events",
+    (
+        "Purchase", "AddToCart", "InitiateCheckout", "Lead", "CompleteRegistration", "Subscribe", "StartTrial",
+        "ViewContent", "Search", "AddPaymentInfo", "PageView", "AddToWishlist", "Contact", "Schedule",
+        "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM,
+    ),
+)  # fmt: skip
+SECONDS: Final = 25.0
+_THROTTLE: Final = Throttle(200, timedelta(hours=1))
+_NO_PIXEL: Final = 33
+"""Subcode of an object that is not there, or not for whoever asks: no conversion is at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaConversions:
+    """Implements `ConversionSender`.
+
+    Attributes:
+        api: address of the Graph API with its version.
+        clock: the present.
+    """
+
+    api: str = API
+    clock: Clock = system_clock
+    platform: Platform = META
+    age_limit: timedelta = timedelta(days=7)
+    batch: int = 1_000
+    throttle: Throttle = _THROTTLE
+    click_types: tuple[str, ...] = ("fbclid",)
+    click_window: timedelta = timedelta(days=90)
+    match_keys: frozenset[str] = frozenset(
+        {"email", "phone", "fbclid", "fbc", "fbp", "user_id", "visitor_id", "anonymous_id"}
+    )
+    valued: frozenset[str] = frozenset({"Purchase"})
+
+    @property
+    def id(self) -> str:
+        """``meta``."""
+        return self.platform.id
+
+    def at(self, address: str) -> "MetaConversions":
+        """The same, of another version or behind a proxy."""
+        return replace(self, api=address)
+
+    async def send(
+        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
+    ) -> Sequence[SendOutcome]:
+        """Post the conversions to the pixel; a test without a code would count, and is not sent.
+
+        Raises:
+            PlatformDown: Meta takes none now.
+            PlatformRefused: the token is not good, or not for this pixel.
+            BatchRejected: Meta takes none, because of some.
+        """
+        if destination.test and not destination.test_code:
+            return [Rejected("no_test_event_code")] * len(conversions)
+        body = body_of(destination, conversions)
+        path = f"{quote(destination.asset_id, safe='')}/events"
+        async with ad_calls.within(SECONDS, "Meta"), opened(self.api, secrets, self.clock) as client:
+            answer = await client.post(path, body)
+        return [_outcome(answer)] * len(conversions)
+
+
+def _outcome(answer: ad_calls.JsonAnswer) -> SendOutcome:
+    error = _error(answer)
+    code, subcode = error.get("code"), error.get("error_subcode")
+    known = "/".join(str(one) for one in (code, subcode) if isinstance(one, int)) or None
+    if code in CREDENTIALS:
+        raise PlatformRefused(f"Meta refuses the access token ({known}).")
+    if code in LATER:
+        raise PlatformDown(f"Meta takes nothing now ({known}).", wait_of(answer), answer.status)
+    if subcode == _NO_PIXEL:
+        return Rejected(f"{known}", answer.status)
+    check_answer(answer.status, known, wait_of(answer))
+    answer.content()
+    return Accepted(answer.status)
+
+
+def _error(answer: ad_calls.JsonAnswer) -> Mapping[str, Any]:
+    told = answer.told.get("error") if isinstance(answer.told, dict) else None
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,105 @@
+"""Conversions sent to TikTok: one call a batch, which is taken as a whole or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+from plugins.ads_tiktok.client import API, CREDENTIALS, opened
+from plugins.ads_tiktok.payload import body_of
+from service_core.plugin import (
+    CUSTOM,
+    Accepted,
+    BatchRejected,
+    Clock,
+    Conversion,
+    Destination,
+    Platform,
+    PlatformDown,
+    PlatformRefused,
+    Rejected,
+    SendOutcome,
+    Throttle,
+    ad_calls,
+    check_answer,
+    system_clock,
+)
+
+TIKTOK: Final = Platform(
+    "tiktok",
+    "TikTok",
+    "pixel_id",
+    "pixel",
+    "https://business-api.tiktok.com/open_api/…/event/track/",
+    (
+        "CompletePayment", "AddToCart", "InitiateCheckout", "SubmitForm", "CompleteRegistration", "ViewContent", "Search",
+        "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM,
+    ),
+)  # fmt: skip
+SECONDS: Final = 25.0
+_THROTTLE: Final = Throttle(1_000, timedelta(hours=1))
+_BUSY: Final = frozenset({40100, 40700})
+"""Codes of too many calls, and of a fault of theirs; so are all from `_THEIRS`."""
+_THEIRS: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class TikTokConversions:
+    """Implements `ConversionSender`.
+
+    Attributes:
+        api: address of the Business API with its version.
+        clock: the present.
+    """
+
+    api: str = API
+    clock: Clock = system_clock
+    platform: Platform = TIKTOK
+    age_limit: timedelta = timedelta(days=7)
+    batch: int = 1_000
+    throttle: Throttle = _THROTTLE
+    click_types: tuple[str, ...] = ("ttclid",)
+    click_window: timedelta = timedelta(days=28)
+    match_keys: frozenset[str] = frozenset({"ttclid", "ttp", "email", "phone"})
+    valued: frozenset[str] = frozenset({"CompletePayment"})
+
+    @property
+    def id(self) -> str:
+        """``tiktok``."""
+        return self.platform.id
+
+    def at(self, address: str) -> "TikTokConversions":
+        """The same, of another version or behind a proxy."""
+        return replace(self, api=address)
+
+    async def send(
+        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
+    ) -> Sequence[SendOutcome]:
+        """Post the conversions of a pixel; a test without a code would count, and is not sent.
+
+        Raises:
+            PlatformDown: TikTok takes none now.
+            PlatformRefused: the token is not good, or not for this pixel.
+            BatchRejected: TikTok takes none, because of some.
+        """
+        if destination.test and not destination.test_code:
+            return [Rejected("no_test_event_code")] * len(conversions)
+        body = body_of(destination, conversions)
+        async with ad_calls.within(SECONDS, "TikTok"), opened(self.api, secrets, self.clock) as client:
+            answer = await client.post("event/track/", body)
+        _check(answer)
+        return [Accepted(answer.status)] * len(conversions)
+
+
+def _check(answer: ad_calls.JsonAnswer) -> None:
+    """Judge an answer: TikTok says with status 200 that something is wrong, by a code."""
+    code = answer.told.get("code") if isinstance(answer.told, dict) else None
+    known = code if isinstance(code, int) else None
+    if known in CREDENTIALS:
+        raise PlatformRefused(f"TikTok refuses the access token ({known}).")
+    if known in _BUSY or (known or 0) >= _THEIRS:
+        raise PlatformDown(f"TikTok takes nothing now ({known}).", answer.retry_after, answer.status)
+    check_answer(answer.status, f"{known}" if known else None, answer.retry_after)
+    answer.content()
+    if known != 0:
+        raise BatchRejected(f"{known}" if known else "no_code", answer.status)
