@@ -28,6 +28,7 @@ from hosts.serving import address_of, bind, require, serve, settle, stop_on_sign
 from hosts.serving import run as run_loop
 from hosts.worker.exports import exporter_of
 from service_core.commerce.ads.reading import AdReading
+from service_core.commerce.providers.polling import ProviderReading
 from service_core.gateway.readiness import Readiness
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Server, Settings
@@ -104,7 +105,8 @@ def _begin(tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asy
     exporter = exporter_of(ports, service.registry)
     tasks.create_task(consuming(ports, settings.ingest, stop))
     tasks.create_task(exporting(ports, exporter, stop))
-    for work in scheduled(ports, exporter, service.part(AdReading), stop):
+    rounds = (service.part(AdReading), service.part(ProviderReading))
+    for work in scheduled(ports, exporter, rounds, stop):
         tasks.create_task(work)
     tasks.create_task(monitoring.beating("all", service.part(Readiness), stop))
     tasks.create_task(monitoring.sing(canary, ports, settings.monitoring, stop))

@@ -118,7 +118,13 @@ from service_core.commerce.providers.fields import MessageFields as MessageField
 from service_core.commerce.providers.model import AMOUNTS as AMOUNTS
 from service_core.commerce.providers.model import Delivery as Delivery
 from service_core.commerce.providers.model import Mapped as Mapped
+from service_core.commerce.providers.model import ProviderMessage as ProviderMessage
+from service_core.commerce.providers.model import ProviderRead as ProviderRead
 from service_core.commerce.providers.ports import ConnectionSecrets as ConnectionSecrets
+from service_core.commerce.providers.ports import Poll as Poll
+from service_core.commerce.providers.ports import Pollable as Pollable
+from service_core.commerce.providers.ports import ProviderMessages as ProviderMessages
+from service_core.commerce.providers.ports import ProviderReads as ProviderReads
 from service_core.commerce.providers.ports import RevenueProvider as RevenueProvider
 from service_core.commerce.providers.ports import SealedSecrets as SealedSecrets
 from service_core.commerce.providers.ports import Vault as Vault

@@ -18,6 +18,7 @@ from hosts.composition.codec import CODEC
 from hosts.composition.container import PORTS
 from hosts.composition.ports import Ports, running
 from hosts.composition.sharing import sharing_parts
+from hosts.composition.revenue import provider_reading_of
 from service_core import builtin
 from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
@@ -26,6 +27,7 @@ from service_core.changes.write import Writes
 from service_core.commerce.ads.credited import AdCredits
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
+from service_core.commerce.providers.polling import ProviderReading
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.commerce.subscriptions.source import SubscriptionSource
 from service_core.extension.registry import Registry, load
@@ -181,7 +183,7 @@ def _offers(
                 *_rated(
                     ports,
                     SpendSource(ports.workspace, ports.workspace),
-                    SubscriptionSource(ports.workspace, ports.workspace, ports.clock),
+                    SubscriptionSource(ports.workspace, ports.workspace, ports.workspace, ports.clock),
                 ),
             ],
             ports.workspace,
@@ -196,6 +198,7 @@ def _offers(
         Clock: ports.clock,
         ConnectionSecrets: ports.connection_secrets,
         AdReading: ad_reading_of(ports, registry, settings.ads),
+        ProviderReading: provider_reading_of(ports, settings),
         Workspaces: Workspaces(ports.workspace),
         Registry: registry,
         Writes: Writes(ports.workspace, kinds_of(registry.resources, given)),

@@ -19,7 +19,7 @@ from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
 from service_core.commerce.ads.ports import SpendStore
-from service_core.commerce.providers.ports import SealedSecrets, Vault
+from service_core.commerce.providers.ports import ProviderMessages, ProviderReads, SealedSecrets, Vault
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.turns import ReadingTurns
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue
@@ -76,6 +76,8 @@ class WorkspaceDatabase(
     Connections,
     SealedSecrets,
     ReadingTurns,
+    ProviderReads,
+    ProviderMessages,
     UsageNotices,
     Clicks,
     TagClicks,

@@ -13,6 +13,7 @@ from hosts.children import say_ready, stop_with_parent
 from hosts.client_address import ClientAddress
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
+from hosts.composition.revenue import keeping_of
 from hosts.edge.app import LinkDoor, edge_app
 from hosts.edge.run import link_door
 from hosts.guard import App
@@ -131,9 +132,7 @@ def _webhooks(settings: Settings, ports: Ports, workspaces: Workspaces) -> Webho
         workspaces=workspaces,
         connections=ports.workspace,
         secrets=ports.connection_secrets,
-        subscriptions=ports.workspace,
+        keeping=keeping_of(ports, settings),
         queue=ports.queue,
         clock=ports.clock,
-        decode=orjson.loads,
-        visitor_names=settings.connections.visitor_names,
     )

@@ -16,6 +16,7 @@ from hosts.composition.ads import ad_reading_of
 from hosts.composition.compose import compose, installed
 from hosts.composition.load import load_settings
 from hosts.composition.ports import Ports, running
+from hosts.composition.revenue import provider_reading_of
 from hosts.composition.wrapping import wrapped
 from hosts.monitoring.canary import Canary
 from hosts.roles.model import Role
@@ -97,7 +98,7 @@ async def _scheduler(given: Given, stop: asyncio.Event) -> None:
     settings = load_settings(given.config)
     registry = monitoring.watched(installed())
     ports = Ports(settings, given.config.parent, registry, system_clock)
-    ads = ad_reading_of(ports, registry, settings.ads)
+    rounds = (ad_reading_of(ports, registry, settings.ads), provider_reading_of(ports, settings))
     opened = running(
         [ports.workspace, ports.queue, ports.events, ports.jobs, ports.sink, ports.mail, ports.vault]
     )
@@ -107,7 +108,7 @@ async def _scheduler(given: Given, stop: asyncio.Event) -> None:
             Role.SCHEDULER,
             ports,
             stop,
-            *scheduled(ports, exporter_of(ports, registry), ads, stop),
+            *scheduled(ports, exporter_of(ports, registry), rounds, stop),
             monitoring.sing(canary, ports, settings.monitoring, stop),
             probes=[canary.probe()],
         )

@@ -1,7 +1,7 @@
 """What the roles do, each as tasks over ports that are open; one process may do it all."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,8 +12,8 @@ from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
 from hosts.worker.rounds import go_round
 from service_core.changes.write import Writes
-from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.fx.keeping import RateKeeping
+from service_core.commerce.rounds import Rounds
 from service_core.delivery.exports.run import Exporter
 from service_core.kernel.settings import IngestSettings
 from service_core.workspace.limits.watch import Watch
@@ -38,9 +38,12 @@ def consuming(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Wo
     return consume(pipeline_of(ports, settings), stop)
 
 
-def scheduled(ports: Ports, exporter: Exporter, ads: AdReading, stop: asyncio.Event) -> Iterator[Work]:
+def scheduled(
+    ports: Ports, exporter: Exporter, rounds: Iterable[Rounds], stop: asyncio.Event
+) -> Iterator[Work]:
     """What comes round: each turn is harmless when somebody else took it, too."""
-    yield go_round(ads, stop)
+    for each in rounds:
+        yield go_round(each, stop)
     if ports.fx is not None:
         yield every(RATES_SECONDS, RateKeeping(ports.fx, ports.workspace, ports.clock).look, stop)
     yield every(MAINTAIN_SECONDS, ports.events.maintain, stop)

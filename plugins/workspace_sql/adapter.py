@@ -23,6 +23,7 @@ from plugins.workspace_sql.notices import SqlUsageNotices
 from plugins.workspace_sql.passkeys import SqlPasskeys
 from plugins.workspace_sql.postbacks import SqlPostbacks
 from plugins.workspace_sql.postgresql import PostgresDatabase
+from plugins.workspace_sql.provider_reads import SqlProviderReads
 from plugins.workspace_sql.reading_turns import SqlReadingTurns
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
@@ -70,6 +71,7 @@ class SqlDirectory(
     SqlConnections,
     SqlSealedSecrets,
     SqlReadingTurns,
+    SqlProviderReads,
     SqlUsageNotices,
     SqlSpend,
     SqlSubscriptions,

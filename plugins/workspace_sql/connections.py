@@ -8,8 +8,8 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy import RowMapping
 
+from plugins.workspace_sql import connection_secrets, provider_reads
 from plugins.workspace_sql.columns import Instant
-from plugins.workspace_sql.connection_secrets import forgetting
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.tables import METADATA
 from service_core.plugin import (
@@ -68,9 +68,10 @@ class SqlConnections:
             await transaction.execute(update.values(last_synced_at=at, status=status))
 
     async def remove_connection(self, workspace_id: UUID, provider: str) -> bool:
-        """Forget a connection, and its credentials."""
+        """Forget a connection, its credentials, and how far it was read."""
         async with self._database.write() as transaction:
-            await transaction.execute(forgetting(workspace_id, provider))
+            for kept in (connection_secrets, provider_reads):
+                await transaction.execute(kept.forgetting(workspace_id, provider))
             gone = await transaction.execute(sa.delete(CONNECTIONS).where(*_is(workspace_id, provider)))
             return bool(gone.rowcount)
 

@@ -272,6 +272,19 @@ class FxSettings(Section):
     )
 
 
+class RevenueSettings(Section):
+    """How revenue providers are read."""
+
+    left_out: dict[str, tuple[str, ...]] = Field(
+        {},
+        description="Kinds of messages that are not asked for, by provider, such as those its webhook endpoint does "
+        'not send either: `{"stripe": ["payment_intent.succeeded"]}`.',
+    )
+    apis: dict[str, Public] = Field(
+        {}, description="Addresses of APIs instead of those the plugins know, by provider."
+    )
+
+
 IOS_APP: Final = r"^[A-Z0-9]{10}\.[A-Za-z0-9.-]+$"
 ANDROID_APP: Final = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+/[0-9A-F]{2}(:[0-9A-F]{2}){31}$"
 
@@ -334,6 +347,7 @@ class Settings(Section):
     accounts: AccountsSettings = AccountsSettings()
     connections: ConnectionsSettings = ConnectionsSettings()
     ads: AdsSettings = AdsSettings()
+    revenue: RevenueSettings = RevenueSettings()
     fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()
     monitoring: MonitoringSettings = MonitoringSettings()

@@ -3,15 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from service_core.commerce.subscriptions.model import SubscriptionDeed, SubscriptionState
-
-AMOUNTS: Final = ("discount", "tax", "shipping", "fee")
-"""Properties of a charge that are parts of its money, in its currency, never below zero (semantics 10.2).
-
-``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +15,27 @@ class Delivery:
     headers: Mapping[str, str]
     body: bytes
     received_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMessage:
+    """A message that a provider gave when it was asked: as its webhook would have sent it, unsigned."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRead:
+    """How far a provider was read.
+
+    Attributes:
+        since: what came before was told by webhooks, and is not read again; None when there is no such time.
+        read_at: when the last reading with success began; None as long as there was none.
+    """
+
+    since: datetime | None = None
+    read_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +50,7 @@ class Mapped:
         identity: what a person is found by, in the fields of ``/track``: ``visitor_id``, ``user_id``;
             and ``email`` (semantics 11.3).
         properties: of the event, as ``/track`` takes them: ``revenue`` as a decimal text, ``currency``,
-            ``order_id``, and what else is worth keeping; `AMOUNTS` that are known, as decimal texts, too.
+            ``order_id``, and what else is worth keeping; `intake.amounts.CHARGE_PARTS` that are known, as decimal texts, too.
         external_ids: ids of other systems, by namespace, such as the customer of the provider under
             the provider's id. Persons that carry the same one are one (semantics 5.6).
     """

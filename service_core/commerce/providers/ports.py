@@ -1,10 +1,12 @@
 """What a revenue provider is to the house, and where its secrets are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.providers.model import Delivery, Mapped
+from service_core.commerce.providers.model import Delivery, Mapped, ProviderMessage, ProviderRead
 from service_core.insight.ports import StoreUnavailable
 
 
@@ -36,6 +38,74 @@ class RevenueProvider(Protocol):
         Raises:
             ValueError: it is not what the provider documents; the text says what is missing.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What a provider is asked for: everything that happened since a time.
+
+    Attributes:
+        secrets: the credentials of the connection.
+        accounts: ids that are noted of it, such as the name of a shop.
+        since: aware UTC; None for as far back as the provider gives.
+        left_out: kinds of messages that nobody wants.
+        kept: of some ids of messages those that are kept already: nothing has to be asked about them.
+    """
+
+    secrets: Mapping[str, str]
+    accounts: tuple[str, ...]
+    since: datetime | None
+    left_out: Collection[str]
+    kept: Callable[[Collection[str]], Awaitable[Collection[str]]]
+
+
+@runtime_checkable
+class Pollable(RevenueProvider, Protocol):
+    """A revenue provider that tells what happened when it is asked, too."""
+
+    def is_open(self, secrets: Mapping[str, str]) -> bool:
+        """Whether there is a credential to ask it with; webhooks take another one."""
+
+    def messages(self, poll: Poll) -> AsyncGenerator[Sequence[ProviderMessage], None]:
+        """What happened, page by page, in any order.
+
+        `mapped` says the same of a message, under the same id, whether it was sent or asked for.
+
+        Raises:
+            PlatformDown: it cannot be read now.
+            PlatformRefused: the credentials are not good.
+        """
+
+    def at(self, address: str) -> "Pollable":
+        """The same provider, asked at ``address``: scheme, host and version, without a slash at its end."""
+
+
+class ProviderReads(Protocol):
+    """How far the providers of workspaces were read."""
+
+    async def provider_reads(self, workspace_id: UUID) -> Mapping[str, ProviderRead]:
+        """By provider; one that was never read may be missing.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def save_provider_read(self, workspace_id: UUID, provider: str, read: ProviderRead) -> None:
+        """Replace how far a provider was read. It is forgotten with the connection."""
+
+
+class ProviderMessages(Protocol):
+    """Which messages of providers were kept, for ever: a repeat is one however late it comes."""
+
+    async def kept_messages(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> frozenset[str]:
+        """Those of some messages that were kept.
+
+        Raises:
+            StoreUnavailable: nobody knows.
+        """
+
+    async def keep_messages(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
+        """Remember messages; twice is as good as once. They stay when the connection is removed."""
 
 
 class VaultShut(StoreUnavailable):

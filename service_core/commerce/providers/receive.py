@@ -1,30 +1,27 @@
 """`POST /webhooks/{provider}/{workspace_public_id}` without its transport (contract 11.4).
 
-Facts of subscriptions are written before the event is offered, both under ids that follow from the
-provider's own: whatever fails in between is answered 503, and the provider's next attempt adds what
-is missing and doubles nothing.
+Whatever fails on the way to what is kept (`keeping`) is answered 503, and the provider tries again.
 """
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
 from service_core.access.model import Workspace
 from service_core.access.workspaces import Workspaces
-from service_core.commerce.providers.model import Delivery, Mapped
+from service_core.commerce.providers.keeping import Keeping
+from service_core.commerce.providers.model import Delivery
 from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider
-from service_core.commerce.providers.reading import arrival_of, identity_of, read_message
-from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.insight.connections.model import Connection, ConnectionStatus
 from service_core.insight.connections.ports import Connections
 from service_core.insight.ports import StoreUnavailable
 from service_core.intake.accept import TEXTS
 from service_core.intake.model import Channel, Reason
 from service_core.intake.ports import IngestQueue, Offer, QueueFailed
-from service_core.intake.track import UNKNOWN_PATH, Answer, Decode
+from service_core.intake.track import UNKNOWN_PATH, Answer
 from service_core.kernel.clock import Clock
 
 MAX_BODY: Final = 1_000_000
@@ -32,10 +29,6 @@ MAX_BODY: Final = 1_000_000
 
 SYNC_TOLD: Final = timedelta(minutes=1)
 """How often a message moves ``last_synced_at`` of its connection, at most."""
-
-_ACCOUNT: Final = ""
-"""Where a message does not say its account: a workspace has one connection with a provider. What is noted
-there of accounts may change, and would make other subscriptions of those there are."""
 
 _TOO_LARGE: Final = Answer(413, {"error": "Payload too large. Maximum size is 1MB."})
 _FORGED: Final = Answer(401, {"error": TEXTS[Reason.INVALID_SIGNATURE]})
@@ -50,19 +43,16 @@ class Webhooks:
 
     Args:
         providers: by id.
-        decode: reads JSON, strictly.
-        visitor_names: what the visitor's id stands under, by provider, besides the name each has of its own.
+        keeping: what becomes of a genuine message.
     """
 
     providers: Mapping[str, RevenueProvider]
     workspaces: Workspaces
     connections: Connections
     secrets: ConnectionSecrets
-    subscriptions: SubscriptionStore
+    keeping: Keeping
     queue: IngestQueue
     clock: Clock
-    decode: Decode
-    visitor_names: Mapping[str, str] = field(default_factory=dict)
 
     async def take(
         self, provider_id: str, public_id: str, headers: Mapping[str, str], body: bytes | None
@@ -100,7 +90,7 @@ class Webhooks:
             return await self._refuse(workspace, Reason.INVALID_SIGNATURE, _FORGED)
         offer = await self._keep(workspace, provider, delivery)
         await self._tell_synced(connection, delivery)
-        return Answer(200, {"received": True, "duplicate": offer is Offer.DUPLICATE})
+        return Answer(200, {"received": True, "duplicate": offer is not Offer.QUEUED})
 
     async def _connection(self, workspace_id: UUID, provider_id: str) -> Connection | None:
         known = await self.connections.connections(workspace_id)
@@ -110,17 +100,17 @@ class Webhooks:
     async def _secrets(self, connection: Connection) -> Mapping[str, str]:
         return await self.secrets.secrets(connection.workspace_id, connection.provider) or {}
 
-    async def _keep(self, workspace: Workspace, provider: RevenueProvider, delivery: Delivery) -> Offer:
-        name = self.visitor_names.get(provider.id)
-        told = read_message(provider, delivery, _ACCOUNT, self.decode, name)
-        if isinstance(told, Mapped) and (told.states or told.deeds):
-            states = [replace(state, identity=identity_of(provider.id, told)) for state in told.states]
-            await self.subscriptions.add_subscription_facts(workspace.id, states, told.deeds)
+    async def _keep(
+        self, workspace: Workspace, provider: RevenueProvider, delivery: Delivery
+    ) -> Offer | None:
         try:
-            return await self.queue.offer(arrival_of(workspace.id, provider, delivery, told))
+            (offer,) = await self.keeping.keep(workspace.id, provider, [delivery])
         except QueueFailed:
             await self._count(workspace, Reason.ENQUEUE_FAILED)
             raise
+        if offer is None:
+            await self.queue.repeat(workspace.id, workspace.id, Channel.WEBHOOK, delivery.received_at)
+        return offer
 
     async def _refuse(self, workspace: Workspace, reason: Reason, answer: Answer) -> Answer:
         await self._count(workspace, reason)

@@ -8,6 +8,9 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from service_core.access.model import Workspace
+from service_core.commerce.providers.model import ProviderRead
+from service_core.commerce.providers.ports import ProviderReads
+from service_core.commerce.rounds import reaches_to
 from service_core.commerce.subscriptions.movements import MovementKind
 from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
 from service_core.commerce.subscriptions.worth import Worth
@@ -57,6 +60,7 @@ class SubscriptionSource:
 
     store: SubscriptionStore
     connected: Connections
+    reads: ProviderReads
     clock: Clock
 
     @property
@@ -92,21 +96,29 @@ class SubscriptionSource:
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Measured as soon as a revenue provider is connected, unless one cannot be believed; each for itself.
 
-        Providers send what happens when it happens, and again until it is taken.
+        Providers send what happens when it happens, and again until it is taken: of one that is not asked
+        all is believed present. What one is asked for reaches as far as it was read (semantics 19.1).
         """
         try:
             known = await self.connected.connections(workspace.id)
+            reads = await self.reads.provider_reads(workspace.id)
         except StoreUnavailable:
             return _silent(now, Reason.SOURCE_ERROR)
         ours = [one for one in known if one.kind is ProviderKind.REVENUE]
+        live: dict[tuple[str, Operand], SourceState] = {
+            ("provider", one.provider): SourceState(_through(reads.get(one.provider), now))
+            for one in ours
+            if one.is_live
+        }
         if any(one.is_broken for one in ours):
-            live: dict[tuple[str, Operand], SourceState] = {
-                ("provider", one.provider): SourceState(now) for one in ours if one.is_live
-            }
             return replace(_silent(now, Reason.SOURCE_ERROR), within=live)
-        if not any(one.is_live for one in ours):
+        if not live:
             return _silent(now, Reason.NO_REVENUE_PROVIDER)
-        return SourceState(now)
+        return SourceState(min(state.watermark for state in live.values()), within=live)
+
+
+def _through(read: ProviderRead | None, now: datetime) -> datetime:
+    return now if read is None or read.read_at is None else reaches_to(read.read_at, now)
 
 
 def _silent(now: datetime, reason: Reason) -> SourceState:

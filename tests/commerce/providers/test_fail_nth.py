@@ -7,6 +7,7 @@ import pytest
 
 from hosts.ingest.webhooks import webhook_app
 from service_core.access.workspaces import Workspaces
+from service_core.commerce.providers.keeping import Keeping
 from service_core.commerce.providers.receive import Webhooks
 from service_core.commerce.providers.sealing import Sealing
 from service_core.insight.ports import StoreUnavailable
@@ -20,8 +21,9 @@ def failing_with(door, faults):
     ports, faults.error = door.ports, StoreUnavailable
     workspace = faulty(ports.workspace, faults)
     webhooks = Webhooks(
-        ports.revenue_providers, Workspaces(workspace), workspace, Sealing(workspace, ports.vault), workspace,
-        faulty(ports.queue, faults), ports.clock, orjson.loads,
+        ports.revenue_providers, Workspaces(workspace), workspace, Sealing(workspace, ports.vault),
+        Keeping(workspace, workspace, faulty(ports.queue, faults), orjson.loads), faulty(ports.queue, faults),
+        ports.clock,
     )  # fmt: skip
     return webhook_app(webhooks, door.app)
 
