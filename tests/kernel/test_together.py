@@ -1,0 +1,62 @@
+"""What is asked together ends together."""
+
+import asyncio
+
+import pytest
+
+from service_core.kernel.together import together
+
+
+async def after(event, value):
+    await event.wait()
+    return value
+
+
+async def test_answers_come_in_the_order_of_the_questions():
+    event = asyncio.Event()
+
+    async def opens(value):
+        event.set()
+        return value
+
+    assert await together(after(event, 1), opens("two")) == (1, "two")
+    assert await together() == ()
+
+
+@pytest.fixture
+def endless():
+    """Something that takes for ever, and a word on how it ended."""
+    ended = []
+
+    async def asked():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)  # what it holds takes a moment to give back
+            ended.append("given up")
+
+    return asked, ended
+
+
+async def test_with_a_fault_the_others_have_been_given_up_when_it_is_told(endless):
+    asked, ended = endless
+
+    async def fails():
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await together(asked(), fails(), asked())
+    assert ended == ["given up"] * 2
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_whoever_asked_goes_away_and_nothing_stays_at_work(endless):
+    asked, ended = endless
+    asking = asyncio.create_task(together(asked(), asked()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert ended == ["given up"] * 2
