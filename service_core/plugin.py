@@ -111,6 +111,8 @@ from service_core.commerce.ads.ports import PlatformRefused as PlatformRefused
 from service_core.commerce.ads.ports import SpendPlan as SpendPlan
 from service_core.commerce.ads.ports import SpendStore as SpendStore
 from service_core.commerce.ads.ports import SpendSum as SpendSum
+from service_core.commerce.costs.model import ItemCost as ItemCost
+from service_core.commerce.costs.model import KnownBy as KnownBy
 from service_core.commerce.providers.app_stores.events import map_app_store as map_app_store
 from service_core.commerce.providers.app_stores.model import AppStoreKind as AppStoreKind
 from service_core.commerce.providers.app_stores.model import AppStoreMessage as AppStoreMessage

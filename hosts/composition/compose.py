@@ -27,6 +27,7 @@ from service_core.changes.write import Writes
 from service_core.commerce.ads.credited import AdCredits
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
+from service_core.commerce.costs.source import CostSource
 from service_core.commerce.providers.polling import ProviderReading
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.commerce.subscriptions.source import SubscriptionSource
@@ -175,6 +176,7 @@ def _offers(
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = Platforms.of(PLATFORMS)
     credited = AdCredits(ports.events, ports.workspace)
+    costs = CostSource(ports.events, ports.workspace, ports.queue)
     questions = Questions(
         registry.catalog,
         with_absent(
@@ -185,6 +187,7 @@ def _offers(
                     SpendSource(ports.workspace, ports.workspace),
                     SubscriptionSource(ports.workspace, ports.workspace, ports.workspace, ports.clock),
                 ),
+                costs,
             ],
             ports.workspace,
         ),
@@ -196,6 +199,7 @@ def _offers(
         **given,
         **sharing_parts(ports, cards),
         Clock: ports.clock,
+        CostSource: costs,
         ConnectionSecrets: ports.connection_secrets,
         AdReading: ad_reading_of(ports, registry, settings.ads),
         ProviderReading: provider_reading_of(ports, settings),

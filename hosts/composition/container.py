@@ -19,6 +19,7 @@ from service_core.access.requests.ports import KeyRequests
 from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
 from service_core.commerce.ads.ports import SpendStore
+from service_core.commerce.costs.ports import CostStore
 from service_core.commerce.providers.ports import ProviderMessages, ProviderReads, SealedSecrets, Vault
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.turns import ReadingTurns
@@ -86,6 +87,7 @@ class WorkspaceDatabase(
     SubscriptionStore,
     Outbox,
     Deliveries,
+    CostStore,
     RateStore,
     Protocol,
 ):

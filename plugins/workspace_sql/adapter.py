@@ -12,6 +12,7 @@ from plugins.workspace_sql.clicks import SqlClicks
 from plugins.workspace_sql.columns import Instant
 from plugins.workspace_sql.connection_secrets import SqlSealedSecrets
 from plugins.workspace_sql.connections import SqlConnections
+from plugins.workspace_sql.costs import SqlCosts
 from plugins.workspace_sql.database import Database
 from plugins.workspace_sql.exchange_rates import SqlExchangeRates
 from plugins.workspace_sql.exports import SqlExports
@@ -76,6 +77,7 @@ class SqlDirectory(
     SqlSpend,
     SqlSubscriptions,
     SqlPostbacks,
+    SqlCosts,
     SqlExchangeRates,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""

@@ -7,6 +7,7 @@ from service_core.access.signup import operations as signup
 from service_core.changes import operations as changes
 from service_core.changes.resource import Writable
 from service_core.commerce.ads import operations as ads
+from service_core.commerce.costs import operations as costs
 from service_core.commerce.economics import operations as economics
 from service_core.commerce.revenue import operations as revenue
 from service_core.commerce.subscriptions import operations as subscriptions
@@ -58,6 +59,7 @@ def operations() -> Iterable[Operation]:
         *ads.OPERATIONS,
         *revenue.OPERATIONS,
         *economics.OPERATIONS,
+        *costs.OPERATIONS,
         *subscriptions.OPERATIONS,
         *lookups.OPERATIONS,
         *exports.OPERATIONS,

@@ -53,6 +53,7 @@ _ELSEWHERE: Final[Mapping[Relation, frozenset[str]]] = {
         "new_subscriptions", "churned_subscriptions", "trials_started", "trials_ended", "trials_converted",
         "failed_payments",
     }),
+    Relation.COSTS: frozenset({"provider", "sold_in", "currency", "cogs", "shipping_costs"}),
 }  # fmt: skip
 """Columns of other sources; a relation that stands nowhere comes from one that knows its own."""
 

@@ -22,9 +22,10 @@ def _of_event(column: str, *further: Relation) -> Mapping[Relation, str]:
     return MappingProxyType(dict.fromkeys((Relation.EVENTS, Relation.CONVERSIONS, *further), column))
 
 
-def _of_money(column: str) -> Mapping[Relation, str]:
-    """The value of a movement of money, or of a subscription."""
-    return MappingProxyType(dict.fromkeys((Relation.MONEY, Relation.SUBSCRIPTIONS), column))
+def _of_money(column: str, sold: str) -> Mapping[Relation, str]:
+    """The value of a movement of money or of a subscription; of costs, that of what was sold."""
+    money = dict.fromkeys((Relation.MONEY, Relation.SUBSCRIPTIONS), column)
+    return MappingProxyType({**money, Relation.COSTS: sold})
 
 
 _TOUCHED: Final = (
@@ -96,13 +97,13 @@ DIMENSIONS: Final = (
         "provider",
         "Provider",
         "Where the money was reported: `tracked`, or a revenue provider.",
-        _of_money("provider"),
+        _of_money("provider", "provider"),
     ),
     Dimension(
         "currency",
         "Currency",
         "Original currency of the money, ISO 4217.",
-        _of_money("currency"),
+        _of_money("currency", "sold_in"),
     ),
     *(
         Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: id_}))

@@ -122,7 +122,11 @@ class Relation(StrEnum):
         product or plan takes the worth over without a movement; what it then costs more or less moved
         in the new one.
     ``COSTS``
-        Costs of what was sold (semantics 17: ``cogs``, ``shipping_costs``).
+        One row per kind of item that was sold, or came back, in the span or bucket, and cost the same
+        (semantics 17; `items.sales`). Columns: ``cogs`` and ``shipping_costs``, unit and handling cost
+        times quantity in exact parts of minor units of ``currency``, below zero for what came back and
+        absent where nobody told a cost; ``provider`` and ``sold_in``, of the charge that sold it, the
+        latter being its currency.
     ``DELIVERIES``
         Rows of the postback outbox (semantics 13.1).
     """

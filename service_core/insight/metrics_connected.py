@@ -73,6 +73,11 @@ def _spend(column: str) -> Leaf:
     return replace(total(column, Relation.SPEND), gapped_by=(left_out,))
 
 
+def _cost(column: str) -> Leaf:
+    """The sum of a cost; an item that was sold may have none."""
+    return replace(total(column, Relation.COSTS), gapped_by=(Predicate(column, Op.IS_NOT_SET),))
+
+
 def _delivered(status: str) -> Leaf:
     return count(Relation.DELIVERIES, Predicate("status", value=status))
 
@@ -81,8 +86,8 @@ _CHURNED: Final = _subscription("churned_subscriptions")
 _SPEND: Final = _spend("spend")
 _CLAIMED: Final = replace(_spend("conversions"), apart="platform")
 _CLAIMED_VALUE: Final = replace(_spend("conversion_value"), apart="platform")
-_COGS: Final = total("cogs", Relation.COSTS)
-_SHIPPING_COSTS: Final = total("shipping_costs", Relation.COSTS)
+_COGS: Final = _cost("cogs")
+_SHIPPING_COSTS: Final = _cost("shipping_costs")
 _GROSS_PROFIT: Final = Difference(money.NET_REVENUE, _COGS)
 _CONTRIBUTION: Final = Difference(Difference(_GROSS_PROFIT, _SHIPPING_COSTS), money.FEES)
 _PROFIT: Final = Difference(_CONTRIBUTION, _SPEND)
@@ -141,8 +146,8 @@ BLENDED: Final = (
     *_declare(
         "blended",
         _PRODUCTS,
-        ("cogs", "Cost of goods sold", _CURRENCY, _COGS, "Unit cost and handling of sold minus returned items, at the cost of the day of sale."),
-        ("shipping_costs", "Shipping costs", _CURRENCY, _SHIPPING_COSTS, "What shipping the sold items costs."),
+        ("cogs", "Cost of goods sold", _CURRENCY, _COGS, "Unit cost of sold minus returned items, at the cost of the day of sale."),
+        ("shipping_costs", "Shipping costs", _CURRENCY, _SHIPPING_COSTS, "Handling cost of sold minus returned items, likewise."),
         ("gross_profit", "Gross profit", _CURRENCY, _GROSS_PROFIT, "Net revenue minus cost of goods sold."),
         ("contribution_profit", "Contribution profit", _CURRENCY, _CONTRIBUTION, "Gross profit minus shipping costs and fees."),
     ),

@@ -62,7 +62,7 @@ def test_a_dimension_over_a_column_that_is_not_there_is_told_at_the_start():
 def test_what_lies_in_event_data_and_in_sources_of_others_is_theirs_to_know():
     measures = [
         count(Relation.EVENTS, Predicate("data:any.thing|else")),
-        distinct("whatever", Relation.COSTS),
+        distinct("whatever", Relation.DELIVERIES),
     ]
     metrics = [replace(METRIC, id=f"m{n}", measure=one) for n, one in enumerate(measures)]
     assert list(Catalog.of(metrics, []).metrics) == ["m0", "m1"]

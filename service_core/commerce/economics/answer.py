@@ -39,7 +39,8 @@ class CostsCompleteness(Answer):
 
     complete: bool
     covered_revenue_share: float | None = Field(
-        description="How much of revenue has a cost; null without any."
+        description="How much of what was sold, by its price before discounts, has a unit cost; null where nobody "
+        "knows, without any cost and where nothing was sold."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from service_core.access.model import Caller
 from service_core.commerce.ads.source import is_measured, read_through
+from service_core.commerce.costs.source import CostSource
 from service_core.commerce.economics.answer import (
     CommerceMetrics,
     Completeness,
@@ -22,15 +23,17 @@ from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.connections.model import Connection, ProviderKind
 from service_core.insight.connections.ports import Connections
 from service_core.insight.measures import Relation
-from service_core.insight.ports import StoreUnavailable
+from service_core.insight.ports import Scan, StoreUnavailable
 from service_core.insight.query.formula import rounded
 from service_core.insight.query.question import Question
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import SourceState, SourceUnavailable
+from service_core.insight.rounding import decimal
+from service_core.insight.scans import scan_of
 from service_core.kernel.errors import Refusal, Unavailable503
 from service_core.kernel.operations import operation
 from service_core.kernel.ranges import Range
-from service_core.kernel.reading import Reading, Reason, Unavailable
+from service_core.kernel.reading import Measured, Reading, Reason, Unavailable
 
 _REVENUE: Final = (
     "gross_revenue", "discounts", "revenue", "refunds", "net_revenue", "shipping", "taxes", "fees", "orders",
@@ -45,6 +48,7 @@ _METRICS: Final = (*_REVENUE, *_SPEND, *_COSTS, "profit", "margin", "roas", "pla
 _FIELDS: Final = {id_: "spend" if id_ == "ad_spend" else id_ for id_ in _METRICS}
 """Metric -> the field that has its value."""
 
+SHARE_DECIMALS: Final = 6
 _PART_OF: Final = {Relation.SPEND: "spend", Relation.COSTS: "costs"}
 """What is told by neither is revenue, or follows from it."""
 
@@ -71,6 +75,7 @@ async def get_commerce_metrics(
     questions: Questions,
     models: Models,
     connections: Connections,
+    costs: CostSource,
 ) -> CommerceMetrics:
     """Revenue, ad spend, profit, margin, ROAS and MER over hours of UTC, and how far each part is known.
 
@@ -96,6 +101,7 @@ async def get_commerce_metrics(
         raise Unverified(_part_of(fault)) from fault
     told = _Told(asked, dict(zip(_METRICS, table.rows[0].readings, strict=True)), states, known)
     told.check()
+    covered = await _covered(told, costs, scan_of(who, asked.span))
     metrics, currency = questions.catalog.metrics, who.workspace.currency
     values = {field: rounded(told.readings[id_], metrics[id_], currency) for id_, field in _FIELDS.items()}
     return CommerceMetrics.model_validate(
@@ -107,9 +113,27 @@ async def get_commerce_metrics(
             **values,
             "attribution": usual,
             "refund_basis": query.refund_basis,
-            "completeness": told.completeness(),
+            "completeness": told.completeness(covered),
         }
     )
+
+
+async def _covered(told: "_Told", costs: CostSource, scan: Scan) -> float | None:
+    """How much of revenue has a cost; it is looked for where not everything has.
+
+    Raises:
+        Unverified: it cannot be read.
+    """
+    cogs, orders = told.readings["cogs"], told.readings["orders"]
+    if isinstance(cogs, Measured):
+        return 1 if isinstance(orders, Measured) and orders.value else None
+    if cogs.reason is Reason.NO_COST_DATA:
+        return None
+    try:
+        share = await costs.covered_share(scan)
+    except StoreUnavailable as fault:
+        raise Unverified("costs") from fault
+    return None if share is None else float(decimal(share, SHARE_DECIMALS))
 
 
 def _part_of(fault: StoreUnavailable) -> str:
@@ -139,9 +163,9 @@ class _Told:
             if Unavailable(Reason.SOURCE_ERROR) in {self.readings[id_] for id_ in ids}:
                 raise Unverified(part)
 
-    def completeness(self) -> Completeness:
-        """How far each part is known."""
-        revenue, spend, costs = self._revenue(), self._spend(), self._costs()
+    def completeness(self, covered: float | None) -> Completeness:
+        """How far each part is known; of costs it is told how much of revenue they cover."""
+        revenue, spend, costs = self._revenue(), self._spend(), self._costs(covered)
         whole = revenue.complete and spend.complete and costs.complete
         return Completeness(complete=whole, revenue=revenue, spend=spend, costs=costs)
 
@@ -155,9 +179,9 @@ class _Told:
         complete = through is not None and self._is_whole("spend", through)
         return SpendCompleteness(complete=complete, through=through, platforms=platforms)
 
-    def _costs(self) -> CostsCompleteness:
+    def _costs(self, covered: float | None) -> CostsCompleteness:
         complete = self._is_whole("costs", self.asked.span.end)
-        return CostsCompleteness(complete=complete, covered_revenue_share=1 if complete else None)
+        return CostsCompleteness(complete=complete, covered_revenue_share=covered)
 
     def _platforms(self) -> list[PlatformCompleteness]:
         read = {one.provider: read_through(one, self.asked.now) for one in self.known if is_measured(one)}

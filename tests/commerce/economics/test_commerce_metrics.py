@@ -258,7 +258,7 @@ async def test_costs_that_cannot_be_read_are_unverified_and_not_absent(shop, mon
     async def silent(source, _, now):
         return SourceState(now, dict.fromkeys(source.relations, Reason.SOURCE_ERROR))
 
-    monkeypatch.setattr("service_core.insight.connections.absent.Absent.state", silent)
+    monkeypatch.setattr("service_core.commerce.costs.source.CostSource.state", silent)
     assert await unverified(shop) == "costs_unverified"
 
 

@@ -1,0 +1,85 @@
+"""What an item costs, from a day on."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from service_core.kernel.money import exponent
+from service_core.kernel.wall_clock import day_start
+
+MILLION: Final = 1_000_000
+
+
+class KnownBy(StrEnum):
+    """By which of its ids an item is known."""
+
+    SKU = "sku"
+    VARIANT = "variant_id"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCost:
+    """The cost of one item from the start of a day of the workspace on, until another one begins.
+
+    Attributes:
+        unit_cost, handling_cost: in millionths of a major unit of ``currency``. Handling that is not told
+            is not known; none is 0.
+    """
+
+    known_by: KnownBy
+    item: str
+    effective_from: date
+    unit_cost: int
+    handling_cost: int | None
+    currency: str
+
+    def of_goods(self, quantity: int) -> Fraction:
+        """What items cost, exactly, in minor units; their quantity is in millionths."""
+        return self._minor(self.unit_cost, quantity)
+
+    def of_handling(self, quantity: int) -> Fraction | None:
+        """What handling and shipping them cost, likewise; None where nobody told."""
+        return None if self.handling_cost is None else self._minor(self.handling_cost, quantity)
+
+    def _minor(self, cost: int, quantity: int) -> Fraction:
+        return Fraction(cost * quantity * 10 ** exponent(self.currency), MILLION**2)
+
+
+class CostTable:
+    """Costs as they count at any time.
+
+    Args:
+        costs: of one workspace.
+        zone: where its days begin.
+    """
+
+    def __init__(self, costs: Iterable[ItemCost], zone: ZoneInfo) -> None:
+        by_item: defaultdict[tuple[KnownBy, str], list[ItemCost]] = defaultdict(list)
+        for cost in costs:
+            by_item[cost.known_by, cost.item].append(cost)
+        self._by_item = {
+            item: sorted(versions, key=lambda each: each.effective_from) for item, versions in by_item.items()
+        }
+        self._days = sorted({cost.effective_from for versions in by_item.values() for cost in versions})
+        self.edges: tuple[datetime, ...] = tuple(day_start(day, zone) for day in self._days)
+        """Where a cost begins to count; what is sold before the first costs nobody knows what."""
+
+    def cost(self, sku: str | None, variant_id: str | None, period: int) -> ItemCost | None:
+        """What an item cost in the stretch of time after so many edges; None where nobody told.
+
+        It is looked for by its sku, then by its variant id.
+        """
+        if period == 0:
+            return None
+        day = self._days[period - 1]
+        for item in ((KnownBy.SKU, sku), (KnownBy.VARIANT, variant_id)):
+            versions = self._by_item.get((item[0], item[1] or ""), ())
+            begun = [each for each in versions if each.effective_from <= day]
+            if begun:
+                return begun[-1]
+        return None

@@ -1,0 +1,31 @@
+"""Where costs are kept."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from service_core.commerce.costs.model import ItemCost
+
+
+class CostStore(Protocol):
+    """What items of every workspace cost, by the day a cost begins to count."""
+
+    async def keep_costs(
+        self, workspace_id: UUID, import_id: UUID, costs: Sequence[ItemCost], imported_at: datetime
+    ) -> None:
+        """Keep all or none of them; of an item and day that are known they replace what was."""
+
+    async def costs(self, workspace_id: UUID) -> Sequence[ItemCost]:
+        """Every cost of a workspace, by item and day.
+
+        Raises:
+            StoreUnavailable: they cannot be read; that is not the same as none.
+        """
+
+    async def has_costs(self, workspace_id: UUID) -> bool:
+        """Whether any cost of a workspace is known.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
