@@ -29,6 +29,7 @@ from hosts.web import (
     sharing,
     sign_in,
     signup,
+    tracking,
 )
 from hosts.web.frame import Frame, Page, SignInNeeded
 from hosts.web.safety import HEADERS
@@ -49,6 +50,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *consent.PAGES,
     *keys.PAGES,
     *members.PAGES,
+    *tracking.PAGES,
     *domains.PAGES,
     *identity.PAGES,
     *connections.PAGES,

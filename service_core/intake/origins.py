@@ -1,11 +1,33 @@
 """Which pages may ask in a browser's name without a secret (contract 11.2, 11.3): one rule for every such route."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from service_core.access.model import Workspace
+from service_core.kernel.errors import Unprocessable
+
+MOST_ORIGINS: Final = 50
+_ORIGIN: Final = re.compile(r"https?://([a-z0-9-]+\.)*[a-z0-9-]+(:\d{1,5})?")
 
 ALLOWED_HEADERS: Final = "Content-Type, X-Batch-Size, X-Container-Version"
+
+
+def read_origins(text: str) -> tuple[str, ...]:
+    """The origins of a text, one on a line.
+
+    Raises:
+        Unprocessable: ``invalid_field``, one that no browser sends, or too many.
+    """
+    origins = tuple(dict.fromkeys(map(_plain, text.split())))
+    wrong = next((one for one in origins if not _ORIGIN.fullmatch(one)), None)
+    if wrong is not None:
+        raise Unprocessable(
+            f"{wrong} is no origin; write it as https://shop.example", "invalid_field", field="origins"
+        )
+    if len(origins) > MOST_ORIGINS:
+        raise Unprocessable(f"There may be {MOST_ORIGINS} origins", "invalid_field", field="origins")
+    return origins
 
 
 def is_allowed(origin: str | None, workspace: Workspace) -> bool:

@@ -170,6 +170,9 @@ class HttpSettings(Section):
     app_url: Public = Field(
         "", description="Public address of the web application; empty for the API's address and `/app`."
     )
+    ingest_url: Public = Field(
+        "", description="Public address of the ingest host; empty for `http://` and the address above."
+    )
     docs_url: Public = Field(
         "", description="Public address of the documentation; empty for the API's address and `/docs`."
     )
@@ -183,6 +186,11 @@ class HttpSettings(Section):
     def web_url(self) -> str:
         """The address of the web application that answers name, without a slash at its end."""
         return (self.app_url or f"{self.public_url}/app").rstrip("/")
+
+    @property
+    def events_url(self) -> str:
+        """The address of the ingest host that pages name, without a slash at its end."""
+        return (self.ingest_url or f"http://{_named(self.ingest)}").rstrip("/")
 
     @property
     def handbook_url(self) -> str:

@@ -165,7 +165,7 @@ class House:
         return [
             f"{self.app}/", f"{self.app}/sign-in", f"{self.app}/workspaces", f"{self.app}/account", f"{self.app}/lost-password",
             f"{self.app}/password?token=x", f"{self.settings}/keys", f"{self.settings}/members", await self.linked(),
-            f"{self.settings}/connections", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
+            f"{self.settings}/connections", f"{self.settings}/tracking", await self.asked(*Scope), await self.consent(), f"{self.app}/checkout/canceled",
             f"{self.app}/w/none/keys", f"{self.settings}/audit", f"{self.settings}/scripts", f"{self.settings}/shared",
             f"{self.app}/container/proposals/{await self.proposed('Chat widget')}",
             await self.claimed(), *(f"{self.root}{link['path']}" for link in self.shared),

@@ -1,0 +1,53 @@
+"""The script of a workspace for its pages, and which pages may send."""
+
+import pytest
+
+
+async def origins(deployment):
+    found = await deployment.store.workspaces()
+    return next(one.allowed_origins for one in found if one.id == deployment.workspace.id)
+
+
+async def test_the_page_shows_what_to_put_on_a_site(deployment):
+    person = await deployment.signed_in("ann", "owner")
+    shown = (await person.get(f"{deployment.settings}/tracking")).text
+    address = deployment.service.settings.http.events_url
+    assert (
+        f'<script async src="{address}/t.js" data-workspace-id="{deployment.workspace.public_id}"></script>'
+        in shown
+    )
+    assert "touchpoint.q.push([name, ...given])" in shown
+
+
+async def test_origins_are_kept_as_browsers_send_them(deployment):
+    person, page = await deployment.signed_in("ann", "admin"), f"{deployment.settings}/tracking"
+    text = " https://Shop.example/\nhttp://localhost:8080  https://shop.example"
+    assert (await person.send(page, page, origins=text)).location == f"{page}?done=saved"
+    assert await origins(deployment) == ("https://shop.example", "http://localhost:8080")
+    assert "https://shop.example\nhttp://localhost:8080" in (await person.get(page)).body
+    await person.send(page, page, origins="")
+    assert await origins(deployment) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("shop.example", "is no origin"),
+        ("https://shop.example/cart", "is no origin"),
+        ("https://*.shop.example", "is no origin"),
+        (" ".join(f"https://s{n}.example" for n in range(51)), "50 origins"),
+    ],
+)
+async def test_what_no_browser_sends_is_refused_and_stays_in_the_form(deployment, text, said):
+    person, page = await deployment.signed_in("ann", "owner"), f"{deployment.settings}/tracking"
+    refused = await person.send(page, page, origins=text)
+    assert (refused.status, said in refused.text, text in refused.body) == (422, True, True)
+    assert await origins(deployment) == ()
+
+
+async def test_others_see_the_script_and_change_nothing(deployment):
+    person, page = await deployment.signed_in("cleo", "member"), f"{deployment.settings}/tracking"
+    assert "Pages of every site." in (await person.get(page)).text
+    token = await person.token("/app/account")
+    assert (await person.post(page, {"csrf": token, "origins": "https://evil.example"})).status == 403
+    assert await origins(deployment) == ()
