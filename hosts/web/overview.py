@@ -1,6 +1,5 @@
 """A workspace at a glance: its numbers for members and for whoever holds a key, drawn on the server."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
@@ -33,6 +32,7 @@ from service_core.insight.overview import OverviewQuery, get_overview
 from service_core.insight.query.questions import Questions
 from service_core.kernel.date_range import DateRange
 from service_core.kernel.instants import wire
+from service_core.kernel.together import together
 
 RANGES: Final = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
 USUAL: Final = "30"
@@ -80,7 +80,7 @@ async def look(frame: Frame) -> Response:
     known, days = CODEC.loads(workspace.body), _days()
     setting = Setting(ZoneInfo(known["timezone"]), known["currency"], labels_of(frame.part(Catalog)))
     dates = _dates(setting.zone, frame.clock(), days)
-    answers = await asyncio.gather(
+    answers = await together(
         _asked(frame, "/overview", **dates),
         *(_asked(frame, path, **dates, type=type_, limit=str(_ROWS)) for _, path, *_, type_ in _LISTS),
     )
@@ -104,7 +104,7 @@ def _dates(zone: ZoneInfo, now: datetime, days: str) -> dict[str, str]:
 
 async def _found(frame: Frame, who: Caller, dates: dict[str, str]) -> Sequence[Answer]:
     known = {"who": who, "questions": frame.part(Questions)}
-    found = await asyncio.gather(
+    found = await together(
         get_overview(OverviewQuery.model_validate(dates), **known),
         *(read(model(**dates, type=type_, limit=_ROWS), **known) for *_, model, read, type_ in _LISTS),
     )

@@ -1,6 +1,5 @@
 """`POST /query`: metrics by dimensions over time (contract 4.3)."""
 
-import asyncio
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -26,6 +25,7 @@ from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, seal, unseal
 from service_core.kernel.reading import Measured
+from service_core.kernel.together import together
 
 
 @operation("POST /query", tag="query")
@@ -67,7 +67,7 @@ async def _read(who: Caller, questions: Questions, question: Question) -> tuple[
     if not question.dimensions and question.buckets is None and question.offset == 0:
         page = await questions.ask(who, question)
         return page, page.rows[0]
-    page, totals = await asyncio.gather(questions.ask(who, question), questions.ask(who, in_total(question)))
+    page, totals = await together(questions.ask(who, question), questions.ask(who, in_total(question)))
     return page, totals.rows[0]
 
 

@@ -1,6 +1,5 @@
 """`POST /metrics`: catalog metrics over one range, compared (contract 4.1)."""
 
-import asyncio
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
@@ -23,6 +22,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer
 from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Measured, Reading, Reason, Unavailable
+from service_core.kernel.together import together
 
 _MOST_METRICS: Final = 50
 _DECIMALS: Final = 6
@@ -104,9 +104,7 @@ async def post_metrics(
         order_refunds=body.refund_basis == "order",
         include_bots=body.include_bots,
     )
-    now, then = await asyncio.gather(
-        _readings(who, questions, question), _before(who, questions, question, before)
-    )
+    now, then = await together(_readings(who, questions, question), _before(who, questions, question, before))
     values = {
         metric.id: metric_value(metric, reading, previous, who.workspace.currency)
         for metric, reading, previous in zip(questions.named(ids), now, then, strict=True)

@@ -1,6 +1,5 @@
 """`GET /overview`: totals and a time series (contract 3.1)."""
 
-import asyncio
 from datetime import datetime
 from typing import Final, Literal
 
@@ -18,6 +17,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer
 from service_core.kernel.ranges import Buckets, Range, Unit
 from service_core.kernel.series import auto_unit, elapsed, partial, series
+from service_core.kernel.together import together
 
 _METRICS: Final = ("visitors", "pageviews", "sessions", "custom_events")
 _DISTINCT: Final = ("visitors", "sessions")
@@ -77,7 +77,7 @@ async def get_overview(query: OverviewQuery, *, who: Caller, questions: Question
     """
     asked = query.asked(who)
     buckets = query.buckets(asked)
-    distinct, over_time, by_name = await asyncio.gather(
+    distinct, over_time, by_name = await together(
         questions.ask(who, Question(_DISTINCT, asked, include_bots=query.include_bots)),
         questions.ask(
             who, Question(_METRICS, asked, buckets=buckets, order=_BY_TIME, include_bots=query.include_bots)

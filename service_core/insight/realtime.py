@@ -1,6 +1,5 @@
 """`GET /realtime`: the last minutes (contract 3.4, semantics 6.7)."""
 
-import asyncio
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +16,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, QueryModel
 from service_core.kernel.ranges import Range, Span, Unit
 from service_core.kernel.series import cover
+from service_core.kernel.together import together
 
 WINDOW_MINUTES: Final = 5
 TIMELINE_MINUTES: Final = 30
@@ -89,7 +89,7 @@ async def get_realtime(query: RealtimeQuery, *, who: Caller, questions: Question
     now, bots = who.now, query.include_bots
     recent = Range(Span(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), who.workspace.zone, now)
     half_hour = _half_hour(who)
-    active, totals, timeline, live = await asyncio.gather(
+    active, totals, timeline, live = await together(
         questions.ask(who, Question(("visitors",), recent, include_bots=bots)),
         questions.ask(who, Question(_METRICS, half_hour, include_bots=bots)),
         questions.ask(who, _by_minute(half_hour, include_bots=bots)),

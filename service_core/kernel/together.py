@@ -1,7 +1,7 @@
 """Things that are asked at the same time, and end at the same time."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from typing import Any, TypeVar, overload
 
 _A = TypeVar("_A")
@@ -12,42 +12,41 @@ _E = TypeVar("_E")
 
 
 @overload
-async def together(one: Coroutine[Any, Any, _A], two: Coroutine[Any, Any, _B], /) -> tuple[_A, _B]: ...
+async def together(one: Awaitable[_A], two: Awaitable[_B], /) -> tuple[_A, _B]: ...
+@overload
+async def together(one: Awaitable[_A], two: Awaitable[_B], three: Awaitable[_C], /) -> tuple[_A, _B, _C]: ...
 @overload
 async def together(
-    one: Coroutine[Any, Any, _A], two: Coroutine[Any, Any, _B], three: Coroutine[Any, Any, _C], /
-) -> tuple[_A, _B, _C]: ...
-@overload
-async def together(
-    one: Coroutine[Any, Any, _A],
-    two: Coroutine[Any, Any, _B],
-    three: Coroutine[Any, Any, _C],
-    four: Coroutine[Any, Any, _D],
+    one: Awaitable[_A],
+    two: Awaitable[_B],
+    three: Awaitable[_C],
+    four: Awaitable[_D],
     /,
 ) -> tuple[_A, _B, _C, _D]: ...
 @overload
 async def together(
-    one: Coroutine[Any, Any, _A],
-    two: Coroutine[Any, Any, _B],
-    three: Coroutine[Any, Any, _C],
-    four: Coroutine[Any, Any, _D],
-    five: Coroutine[Any, Any, _E],
+    one: Awaitable[_A],
+    two: Awaitable[_B],
+    three: Awaitable[_C],
+    four: Awaitable[_D],
+    five: Awaitable[_E],
     /,
 ) -> tuple[_A, _B, _C, _D, _E]: ...
 @overload
-async def together(*asked: Coroutine[Any, Any, _A]) -> tuple[_A, ...]: ...
+async def together(*asked: Awaitable[_A]) -> tuple[_A, ...]: ...
 
 
-async def together(*asked: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
+async def together(*asked: Awaitable[Any]) -> tuple[Any, ...]:
     """The answers, in the order of what is asked.
 
     With the first fault the others are given up, and have ended when it is raised: `asyncio.gather` leaves
     them at work for nobody, beyond the request and the stores it is about.
     """
-    tasks = [asyncio.create_task(each) for each in asked]
+    tasks = [asyncio.ensure_future(each) for each in asked]
     try:
         return tuple(await asyncio.gather(*tasks))
-    finally:
+    except BaseException:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        raise

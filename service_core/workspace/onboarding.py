@@ -1,6 +1,5 @@
 """`GET /onboarding`: how far a workspace is set up, and what to do next (contract 3.16)."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from service_core.intake.transport import API, BROWSER, MOBILE_APP, WEB
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer
 from service_core.kernel.ranges import Span
+from service_core.kernel.together import together
 from service_core.workspace.links.model import Link
 from service_core.workspace.rules.model import Rule
 
@@ -93,7 +93,7 @@ async def get_onboarding(
 
     Events that cannot be read are an error; connections that cannot be read make it incomplete.
     """
-    seen, known = await asyncio.gather(_seen(who, events, log), _connections(who, connections))
+    seen, known = await together(_seen(who, events, log), _connections(who, connections))
     workspace = who.workspace
     return Onboarding(
         workspace=OnboardingWorkspace(

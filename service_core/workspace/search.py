@@ -1,6 +1,5 @@
 """`GET /search`: anything with a name (contract 4.5)."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Final
 
@@ -17,6 +16,7 @@ from service_core.insight.values import advertised, find_values, last_days
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp, QueryModel
+from service_core.kernel.together import together
 from service_core.workspace.links.model import Link
 
 _LEAST_LENGTH: Final = 2
@@ -103,7 +103,7 @@ async def get_search(
     types, text = query.wanted(), query.q.strip()
     named = [_values(who, questions, type_, text, query.limit) for type_ in types if type_ in _DIMENSIONS]
     bought = [_advertised(who, questions, type_, text) for type_ in types if type_ in _ADVERTISED]
-    found = await asyncio.gather(*named, *bought)
+    found = await together(*named, *bought)
     results = [result for results in found for result in results]
     owned = [type_ for type_ in types if type_ in _RESOURCES]
     results += await _owned(who, writes, owned, text, query.limit)

@@ -3,7 +3,6 @@
 Nothing is written to events: an account that is connected later is joined to touches of before.
 """
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from service_core.insight.columns import JOINED
 from service_core.insight.measures import Leaf, Predicate, Relation
 from service_core.insight.ports import Aggregate, Aggregates, Grid, Path, PathPlan, Paths
 from service_core.insight.predicates import meets
+from service_core.kernel.together import together
 
 _TOUCH: Final = "touch."
 _KEYED: Final = JOINED.removeprefix(_TOUCH)
@@ -63,7 +63,7 @@ class AdCredits:
         return [Path(keys, converted[keys], unconverted[keys]) for keys in converted]
 
     async def _ads(self, workspace_id: UUID) -> AdTable:
-        told = await asyncio.gather(*(self.store.entities(workspace_id, level) for level in Level))
+        told = await together(*(self.store.entities(workspace_id, level) for level in Level))
         return AdTable(entity for of_level in told for entity in of_level)
 
 

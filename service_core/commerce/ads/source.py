@@ -1,6 +1,5 @@
 """Ad spend as a source of the query layer: days of accounts, matched to workspace days by their date."""
 
-import asyncio
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from service_core.insight.predicates import meets
 from service_core.insight.query.sources import SourceState
 from service_core.kernel.ranges import Buckets, Range
 from service_core.kernel.reading import Reason
+from service_core.kernel.together import together
 from service_core.kernel.wall_clock import day_start
 
 _MILLION: Final = 1_000_000
@@ -55,7 +55,7 @@ class SpendSource:
             StoreUnavailable: spend cannot be read.
         """
         question = _Asked(plan)
-        sums = await asyncio.gather(*(self.store.spend(each) for each in question.plans.values()))
+        sums = await together(*(self.store.spend(each) for each in question.plans.values()))
         return question.grid(dict(zip(question.plans, sums, strict=True)))
 
     async def state(self, workspace: Workspace, now: datetime) -> SourceState:

@@ -1,6 +1,5 @@
 """`GET /revenue`: what each provider and tracked events say was earned (contract 3.14)."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -22,6 +21,7 @@ from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
 from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Reading, Reason, Unavailable
+from service_core.kernel.together import together
 
 _FIELDS: Final = tuple(RevenueFigures.model_fields)
 _METRICS: Final = tuple("new_subscriptions" if name == "subscriptions" else name for name in _FIELDS)
@@ -66,7 +66,7 @@ async def get_revenue(
     """
     asked = query.asked(who)
     question = query.question(asked)
-    known, table, whole, nothing, complete = await asyncio.gather(
+    known, table, whole, nothing, complete = await together(
         connections.connections(who.workspace.id),
         questions.ask(who, replace(question, dimensions=("provider",), order=_BY_NAME)),
         questions.ask(who, question),

@@ -1,6 +1,5 @@
 """`GET /subscriptions` (contract 4.6)."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -22,6 +21,7 @@ from service_core.kernel.operations import operation
 from service_core.kernel.paging import Cursor, binding, seal, unseal
 from service_core.kernel.params import Clamp, QueryModel
 from service_core.kernel.ranges import Range
+from service_core.kernel.together import together
 
 _PERSONAL: Final = ("user_id", "visitor_id")
 """Ids a person is found by, the first that is known: a device may be somebody else's later, and the user stays."""
@@ -73,7 +73,7 @@ async def get_subscriptions(
     page = SubscriptionPage(
         who.workspace.id, asked.span.start, end, query.limit + 1, cursor.offset, query.provider, query.status
     )
-    found, (summary, unavailable), complete = await asyncio.gather(
+    found, (summary, unavailable), complete = await together(
         store.subscriptions(page),
         Summing(questions, store, who, asked, query.provider).summary(end),
         questions.complete(who, asked, METRICS, {"provider": query.provider}),

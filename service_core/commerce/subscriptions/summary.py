@@ -1,6 +1,5 @@
 """What the subscriptions of a workspace come to: the values of metrics, each with its one definition."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +18,7 @@ from service_core.insight.query.questions import Questions
 from service_core.kernel.money import to_major
 from service_core.kernel.ranges import Range, Span
 from service_core.kernel.reading import Reading, Unavailable
+from service_core.kernel.together import together
 
 _FIELDS: Final = {
     "mrr": "mrr",
@@ -58,7 +58,7 @@ class Summing:
             end: of the range, or now.
         """
         before = Span(self.asked.span.start - datetime.resolution, self.asked.span.start)
-        now, (at_start,), standings = await asyncio.gather(
+        now, (at_start,), standings = await together(
             self._readings(METRICS, self.asked),
             self._readings(("mrr",), replace(self.asked, span=before)),
             self.store.subscription_standings(self.who.workspace.id, end, self.provider),

@@ -1,6 +1,5 @@
 """`GET /attribution` (contract 3.12, semantics 8 and 9)."""
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Final, Literal
@@ -33,6 +32,7 @@ from service_core.kernel.errors import BadRequest
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp
 from service_core.kernel.ranges import Range
+from service_core.kernel.together import together
 
 Basis = Literal["conversion", "touch"]
 RefundBasis = Literal["refund", "order"]
@@ -153,9 +153,9 @@ async def _read(
 ) -> tuple[Totals, _Groups, _Groups]:
     """The totals, the groups and the channels; a fitted model shares out totals that are known."""
     if fitting is None:
-        return await asyncio.gather(report.totals(), report.groups(grouping, limit), report.groups(_CHANNELS))
+        return await together(report.totals(), report.groups(grouping, limit), report.groups(_CHANNELS))
     totals = await report.totals()
-    groups, channels = await asyncio.gather(
+    groups, channels = await together(
         fitting.groups(grouping, totals, limit), fitting.groups(_CHANNELS, totals)
     )
     return totals, groups, channels

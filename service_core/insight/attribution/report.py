@@ -1,6 +1,5 @@
 """`GET /attribution`: asking for credits by group, by a rule in the store or by a model fitted here."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +19,7 @@ from service_core.insight.attribution.ports import DataDriven, Key
 from service_core.insight.measures import Leaf
 from service_core.insight.ports import Aggregate, Aggregates, Credit, Grid, PathPlan, Paths, Scan, Sort
 from service_core.kernel.money import split
+from service_core.kernel.together import together
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class FittedReport:
         """The groups, best first, and whether some were cut off."""
         credit, scan = self.report.credit, self.report.scan
         plan = PathPlan(scan, credit.window, tuple(grouping.columns.values()), credit.event_names)
-        weights, visits = await asyncio.gather(
+        weights, visits = await together(
             fitted(self.models, self.model, plan, self.paths), self.report.visits(grouping)
         )
         found = {group.key: group for group in visits}

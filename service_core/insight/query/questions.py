@@ -3,7 +3,6 @@
 So one metric has one value everywhere (semantics 1.1).
 """
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ from service_core.insight.query.run import Run
 from service_core.insight.query.sources import NOT_CONNECTED, Source, SourceState
 from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Reading, Reason, Unavailable
+from service_core.kernel.together import together
 
 _NOTHING_HELD: Final[Mapping[str, Operand]] = MappingProxyType({})
 
@@ -104,7 +104,7 @@ class Questions:
         relations = {leaf_of(a).of for id_ in metrics for a in atoms(self.catalog.metrics[id_].measure)}
         sources = {r: source for r in relations if (source := self._by_relation.get(r)) is not None}
         involved = {id(source): source for source in sources.values()}
-        found = await asyncio.gather(*(s.state(who.workspace, who.now) for s in involved.values()))
+        found = await together(*(s.state(who.workspace, who.now) for s in involved.values()))
         states = {id_: state.of(held) for id_, state in zip(involved, found, strict=True)}
         return {relation: states[id(source)] for relation, source in sources.items()}
 

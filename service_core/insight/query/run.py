@@ -4,7 +4,6 @@ One source that has all leaves orders and cuts inside its engine. Otherwise whol
 here. Either way a value is the same: it is computed from the same leaves.
 """
 
-import asyncio
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from service_core.insight.query.tally import Tally
 from service_core.kernel.ranges import Buckets, Span, Unit
 from service_core.kernel.reading import Number, Reason, Unavailable
 from service_core.kernel.series import cover
+from service_core.kernel.together import together
 
 
 @dataclass
@@ -109,9 +109,9 @@ class Run:
 
     async def _joined(self, parts: Split) -> Table:
         tally = Tally(parts.parts)
-        await asyncio.gather(*(self._asked(part, tally) for part in parts.parts if not part.daily))
+        await together(*(self._asked(part, tally) for part in parts.parts if not part.daily))
         self._fill(tally)
-        await asyncio.gather(*(self._day_by_day(part, tally) for part in parts.parts if part.daily))
+        await together(*(self._day_by_day(part, tally) for part in parts.parts if part.daily))
         rows = ordered(self._rows(tally), self.question)
         end = None if self.question.limit is None else self.question.offset + self.question.limit
         return Table(tuple(rows[self.question.offset : end]), len(rows), self._sums(tally.sums()))

@@ -1,6 +1,5 @@
 """Running a report: it is asked through the read it stands for, so a metric has one value everywhere."""
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from service_core.kernel.instants import wire
 from service_core.kernel.operations import Operation
 from service_core.kernel.ranges import Range
 from service_core.kernel.series import MOST_BUCKETS, auto_unit, elapsed, partial, series
+from service_core.kernel.together import together
 from service_core.workspace.reports.answers import (
     ChartData,
     ChartPoint,
@@ -137,7 +137,7 @@ class ReportRuns:
     async def _chart(self, who: Caller, report: Report, asked: Range, compare: Compare) -> _Found:
         metrics, over = [report.metric_id or ""], fixed(asked)
         request = MetricsRequest(metrics=metrics, date_range=over, compare=compare)
-        values, points = await asyncio.gather(
+        values, points = await together(
             post_metrics(request, who=who, questions=self.questions, models=self.models, log=self.log),
             self._series(who, metrics, asked) if report.chart not in _WITHOUT_SERIES else _nothing(),
         )

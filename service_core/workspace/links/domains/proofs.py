@@ -1,6 +1,5 @@
 """Looking again, now and then, whether the DNS still says whose a link domain is, and telling when it does not."""
 
-import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +16,7 @@ from service_core.changes.plan import live
 from service_core.changes.ports import Transaction
 from service_core.changes.write import Plan, Writes
 from service_core.kernel.errors import NotFound
+from service_core.kernel.together import together
 from service_core.workspace.links.domains.model import DomainClaim
 from service_core.workspace.links.domains.ports import RecordsDown, TextRecords
 from service_core.workspace.links.domains.resource import links_on
@@ -67,7 +67,7 @@ class Proofs:
         people = await self._people(workspace)
         who = replace(reader_of(workspace, now, "Look at the DNS"), is_system=True)
         verified = [claim for claim in claims if claim.is_verified]
-        answers = await asyncio.gather(*map(self._is_there, verified))
+        answers = await together(*map(self._is_there, verified))
         for claim, there in zip(verified, answers, strict=True):
             if there is None or (there and claim.is_proved):
                 continue
