@@ -21,6 +21,7 @@ from hosts.cli import (
     moving,
     quarantine,
     query,
+    revenue,
     serving,
     setup,
     workspace,
@@ -86,6 +87,7 @@ app.command("query")(query.query)
 app.command("plugins")(inspecting.plugins)
 app.command("fx")(fx.fx)
 app.add_typer(ads.app, name="ads")
+app.add_typer(revenue.app, name="revenue")
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")

@@ -23,7 +23,8 @@ ORDER: Final = "shopify_order"
 CHECKOUT: Final = "shopify_checkout"
 """Namespaces of ids of orders and checkouts: all that is told of one is of one person."""
 
-_PAID: Final = frozenset({"paid", "partially_refunded", "refunded"})
+PAID: Final = frozenset({"paid", "partially_refunded", "refunded"})
+"""How the money of an order stands once all of it was paid."""
 
 
 class _Kind(NamedTuple):
@@ -50,7 +51,7 @@ def mapped(message: Mapping[str, Any], delivery: Delivery) -> Mapped:
 
 def order_paid(order: MessageFields) -> Mapped:
     """An order when all of it is paid."""
-    if order.text("financial_status") not in _PAID:
+    if order.text("financial_status") not in PAID:
         raise ValueError("the order is not paid")
     return _of_order(_Kind("orders_paid", "order_paid", "updated_at"), order, order_amounts(order))
 

@@ -67,7 +67,7 @@ class Pollable(RevenueProvider, Protocol):
         """Whether there is a credential to ask it with; webhooks take another one."""
 
     def messages(self, poll: Poll) -> AsyncGenerator[Sequence[ProviderMessage], None]:
-        """What happened, page by page, in any order.
+        """What happened, page by page, in any order; whoever asks closes the generator.
 
         `mapped` says the same of a message, under the same id, whether it was sent or asked for.
 
