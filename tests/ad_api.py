@@ -105,3 +105,13 @@ async def serving(api):
 def retry(content, status=429):
     """Too many calls, with the time to wait."""
     return Answer(content, status, {"Retry-After": str(RETRY_SECONDS)})
+
+
+def failing(api, sends=lambda _: True):
+    """Makes a platform answer calls that send with a status, and the others as before."""
+    before = api.answers
+
+    def fail(status):
+        api.answers = lambda asked: Answer({}, status) if sends(asked) else before(asked)
+
+    return fail

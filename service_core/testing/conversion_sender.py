@@ -1,0 +1,288 @@
+"""The conformance kit of senders of conversions: what a server of their wire format takes, and every way it may fail.
+
+Write a server that enters what it takes in `Books`, refuses the order `POISON` in the platform's own way, and
+name it and the sender that calls it; pytest needs ``asyncio_mode = "auto"``::
+
+    class TestMySender(ConversionSenderConformance):
+        @pytest.fixture
+        async def stage(self):
+            async with my_server() as server:
+                yield SenderStage(
+                    MySender(api=server.url), {"api_key": "hush"}, server.books, server.play, server.fail
+                )
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import (
+    Accepted,
+    ActionSource,
+    ClickId,
+    Content,
+    Conversion,
+    Customer,
+    Destination,
+    Rejected,
+    SendOutcome,
+)
+from service_core.delivery.postbacks.ports import BatchRejected, ConversionSender
+from service_core.testing.ad_platform import RETRY_SECONDS, Trouble
+
+POISON: Final = "order_poison"
+"""The order id of a conversion that a server refuses for good."""
+SHOP: Final = Destination("1111111111", "9001", "Shop")
+OTHER: Final = Destination("1111111111", "9002")
+NOON: Final = datetime(2026, 7, 1, 12, tzinfo=UTC)
+ADA: Final = Customer(
+    email=" Ada@Example.com ",
+    phone="+1 (555) 123-4567",
+    first_name="Ada",
+    last_name="Lovelace-Byron",
+    gender="female",
+    birth_date="1990-12-10",
+    city="San Francisco",
+    region="CA",
+    postal_code="94107-1234",
+    country="US",
+    ip="203.0.113.7",
+    user_agent="Mozilla/5.0",
+    fbp="fb.1.1782800000000.1098115397",
+    ttp="2F7h37YkS1j57AYSKTI7IHhJPYH",
+    user_id="User_1",
+    visitor_id="v-1",
+    os="iOS",
+    os_version="17.4",
+)
+"""Somebody of whom everything is known but the click."""
+_SECRET_OF_ADA: Final = ("ada@example.com", "555", "lovelace", "1990-12-10", "user_1")
+"""What must leave hashed, in lower case."""
+
+
+@dataclass
+class Books:
+    """What a server has taken: it enters each conversion as it comes, and drops the twin of one it has.
+
+    Attributes:
+        taken: asset, event id and event of what counts, in order.
+        tried: the same, of tests.
+        bodies: of every call that sends, whatever came of it.
+    """
+
+    taken: list[tuple[str, str, str]] = field(default_factory=list)
+    tried: list[tuple[str, str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+
+    def take(self, asset_id: str, event_id: str, event: str, *, test: bool) -> None:
+        """Enter a conversion, unless it is there."""
+        page, line = self.tried if test else self.taken, (asset_id, event_id, event)
+        if line not in page:
+            page.append(line)
+
+    def ids(self, asset_id: str = SHOP.asset_id) -> list[str]:
+        """Event ids of what counts for an asset, in order."""
+        return [event_id for asset, event_id, _ in self.taken if asset == asset_id]
+
+
+@dataclass(frozen=True, slots=True)
+class SenderStage:
+    """A sender before a server that takes conversions.
+
+    Attributes:
+        secrets: good credentials; each of them is needed.
+        books: what the server has taken.
+        play: makes the server do something else from now on, in every answer.
+        fail: makes it answer with a status and an empty object from now on, to calls that send.
+    """
+
+    sender: ConversionSender
+    secrets: Mapping[str, str]
+    books: Books
+    play: Callable[[Trouble], None]
+    fail: Callable[[int], None]
+
+    async def send(self, *orders: str, to: Destination = SHOP) -> Sequence[SendOutcome]:
+        """Send conversions with these order ids by one call."""
+        return await self.sender.send(to, [self.conversion(order) for order in orders], self.secrets)
+
+    def conversion(self, order: str, **other: Any) -> Conversion:
+        """A conversion of Ada's with all there can be."""
+        platform = self.sender.platform
+        click = ClickId(self.sender.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
+        told = Conversion(
+            id=UUID(int=1),
+            event=platform.events[0] if platform.events else "Purchase",
+            event_id=order,
+            occurred_at=NOON,
+            action_source=ActionSource.WEBSITE,
+            customer=replace(ADA, click=click),
+            source_url="https://shop.example.com/thanks",
+            value=12_345,
+            currency="USD",
+            order_id=order,
+            contents=(Content("sku-1", 2, 5_000, "Blue shirt"), Content("sku-2", 1, 2_345)),
+            granted=True,
+        )
+        return replace(told, **other)
+
+    async def delivered(self, orders: Sequence[str]) -> dict[str, SendOutcome]:
+        """What becomes of each order when whoever sends them asks again for fewer, as the house does."""
+        try:
+            return dict(zip(orders, await self.send(*orders), strict=True))
+        except BatchRejected as fault:
+            if len(orders) == 1:
+                return {orders[0]: Rejected(fault.code, fault.http_status)}
+            half = len(orders) // 2
+            return {**await self.delivered(orders[:half]), **await self.delivered(orders[half:])}
+
+
+class ConversionSenderConformance:
+    """Every rule of a sender; override the fixture ``stage``."""
+
+    @pytest.fixture
+    def stage(self) -> SenderStage:
+        """The sender and its server."""
+        raise pytest.UsageError(
+            "override the fixture `stage` with the sender and a server that takes conversions"
+        )
+
+    def test_what_it_declares_can_be_kept(self, stage: SenderStage) -> None:
+        sender = stage.sender
+        assert sender.id == sender.platform.id
+        assert sender.batch >= 1
+        assert sender.throttle.calls >= 1
+        assert min(sender.age_limit, sender.click_window, sender.throttle.per) > timedelta(0)
+        known = {one.name for one in fields(Customer)} - {"click"}
+        assert sender.match_keys
+        assert sender.match_keys <= known | set(sender.click_types)
+        assert sender.valued <= set(sender.platform.events)
+
+    async def test_each_conversion_is_taken_in_its_order(self, stage: SenderStage) -> None:
+        outcomes = await stage.send("a", "b", "c")
+        assert [type(one) for one in outcomes] == [Accepted] * 3
+        assert stage.books.ids() == ["a", "b", "c"]
+
+    async def test_sending_again_says_the_same_and_counts_once(self, stage: SenderStage) -> None:
+        first, again = await stage.send("a", "b"), await stage.send("a", "b")
+        assert [type(one) for one in (*first, *again)] == [Accepted] * 4
+        assert stage.books.ids() == ["a", "b"]
+        assert stage.books.bodies[0] == stage.books.bodies[1]
+
+    async def test_twins_in_one_call_are_one(self, stage: SenderStage) -> None:
+        outcomes = await stage.send("a", "b", "a")
+        assert [type(one) for one in outcomes] == [Accepted] * 3
+        assert stage.books.ids() == ["a", "b"]
+
+    async def test_a_full_batch_is_one_call(self, stage: SenderStage) -> None:
+        orders = [str(number) for number in range(stage.sender.batch)]
+        assert len(await stage.send(*orders)) == len(orders)
+        assert stage.books.ids() == orders
+        assert len(stage.books.bodies) == 1
+
+    @pytest.mark.parametrize("place", [0, 2, 4])
+    async def test_one_that_is_refused_costs_no_other(self, stage: SenderStage, place: int) -> None:
+        orders = [*"abcd"]
+        orders.insert(place, POISON)
+        outcomes = await stage.delivered(orders)
+        assert isinstance(outcomes.pop(POISON), Rejected)
+        assert {type(one) for one in outcomes.values()} == {Accepted}
+        assert stage.books.ids() == [*"abcd"]
+
+    async def test_what_is_refused_has_a_code_and_no_words_of_it(self, stage: SenderStage) -> None:
+        rejected = (await stage.delivered([POISON]))[POISON]
+        assert isinstance(rejected, Rejected)
+        assert rejected.code
+        _hushed(rejected.code, stage)
+
+    @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GARBAGE, Trouble.CUT])
+    async def test_a_platform_that_takes_nothing_now_is_down(
+        self, stage: SenderStage, trouble: Trouble
+    ) -> None:
+        stage.play(trouble)
+        with pytest.raises(PlatformDown) as fault:
+            await stage.send("a", "b")
+        assert stage.books.taken == []
+        _hushed(str(fault.value), stage)
+        if trouble is Trouble.BUSY:
+            assert fault.value.retry_after in {None, RETRY_SECONDS}
+
+    async def test_credentials_that_are_not_good_are_refused_in_words_that_tell_none(
+        self, stage: SenderStage
+    ) -> None:
+        stage.play(Trouble.REFUSED)
+        with pytest.raises(PlatformRefused) as fault:
+            await stage.send("a")
+        _hushed(str(fault.value), stage)
+
+    @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+    async def test_a_status_that_passes_is_down(self, stage: SenderStage, status: int) -> None:
+        stage.fail(status)
+        with pytest.raises(PlatformDown) as fault:
+            await stage.send("a")
+        assert fault.value.http_status == status
+
+    @pytest.mark.parametrize("status", [401, 403])
+    async def test_a_status_of_credentials_is_a_refusal(self, stage: SenderStage, status: int) -> None:
+        stage.fail(status)
+        with pytest.raises(PlatformRefused):
+            await stage.send("a")
+
+    @pytest.mark.parametrize("status", [400, 404, 413, 422])
+    async def test_any_other_status_is_final(self, stage: SenderStage, status: int) -> None:
+        stage.fail(status)
+        outcomes = await stage.delivered(["a", "b"])
+        assert [type(one) for one in outcomes.values()] == [Rejected] * 2
+        assert {one.http_status for one in outcomes.values()} == {status}
+
+    async def test_a_credential_that_is_missing_is_named(self, stage: SenderStage) -> None:
+        for name in stage.secrets:
+            fewer = {known: value for known, value in stage.secrets.items() if known != name}
+            with pytest.raises(PlatformRefused, match=name):
+                await stage.sender.send(SHOP, [stage.conversion("a")], fewer)
+
+    async def test_who_somebody_is_leaves_hashed(self, stage: SenderStage) -> None:
+        await stage.send("a")
+        sent = stage.books.bodies[0].decode().lower()
+        assert [told for told in _SECRET_OF_ADA if told in sent] == []
+
+    async def test_what_is_not_known_is_left_out(self, stage: SenderStage) -> None:
+        bare = Conversion(
+            UUID(int=2), stage.conversion("a").event, "a", NOON, ActionSource.SYSTEM, Customer(email="a@b.co")
+        )
+        (outcome,) = await stage.sender.send(SHOP, [bare], stage.secrets)
+        assert isinstance(outcome, Accepted)
+        assert list(_empty(json.loads(stage.books.bodies[0]))) == []
+
+    async def test_a_test_is_tried_and_counts_nothing(self, stage: SenderStage) -> None:
+        outcomes = await stage.send("a", "b", to=replace(SHOP, test=True, test_code="TEST42"))
+        assert [type(one) for one in outcomes] == [Accepted] * 2
+        assert stage.books.taken == []
+        assert [event_id for _, event_id, _ in stage.books.tried] == ["a", "b"]
+
+    async def test_calls_at_the_same_time_do_not_mix(self, stage: SenderStage) -> None:
+        await asyncio.gather(*(stage.send("a", "b", to=place) for place in (SHOP, OTHER)), stage.send("c"))
+        assert sorted(stage.books.ids()) == ["a", "b", "c"]
+        assert stage.books.ids(OTHER.asset_id) == ["a", "b"]
+
+
+def _hushed(text: str, stage: SenderStage) -> None:
+    """No text holds a credential, or anything of a person."""
+    assert not any(value in text for value in stage.secrets.values())
+    assert not any(told in text.lower() for told in _SECRET_OF_ADA)
+
+
+def _empty(told: Any, path: str = "") -> Any:
+    """Where something is that says nothing."""
+    if told in (None, "", [], {}):
+        yield path
+    inside = told.items() if isinstance(told, dict) else enumerate(told) if isinstance(told, list) else ()
+    for name, value in inside:
+        yield from _empty(value, f"{path}/{name}")

@@ -1,0 +1,244 @@
+"""Uploads of click conversions to Google Ads: payloads worked out by hand, a server, and the kit of senders."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+
+from plugins import ads_google
+from plugins.ads_google.conversions import GoogleConversions
+from plugins.ads_google.payload import body_of, conversion_of
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import (
+    Accepted,
+    ActionSource,
+    ClickId,
+    Content,
+    Conversion,
+    Customer,
+    Deferred,
+    Destination,
+    Rejected,
+)
+from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
+from service_core.extension.registry import load
+from service_core.testing.conversion_sender import (
+    ADA,
+    POISON,
+    SHOP,
+    Books,
+    ConversionSenderConformance,
+    SenderStage,
+)
+from tests.ad_api import RETRY_SECONDS, Answer, Api, failing, serving
+
+SECRETS = {
+    "developer_token": "planted-developer", "client_id": "planted-client", "client_secret": "planted-secret",
+    "refresh_token": "planted-refresh",
+}  # fmt: skip
+FAILURE = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def google(books):
+    """Enough of Google to give tokens and take conversions."""
+
+    def answers(asked):
+        if asked.path == "/token":
+            return Answer({"access_token": "short-lived", "expires_in": 3599, "token_type": "Bearer"})
+        assert asked.headers["authorization"] == "Bearer short-lived"
+        assert asked.headers["developer-token"] == SECRETS["developer_token"]
+        account = re.fullmatch(r"/v26/customers/(\d+):uploadClickConversions", asked.path)[1]
+        books.bodies.append(asked.body)
+        return upload(asked.json(), account, books)
+
+    def refused(asked):
+        if asked.path == "/token":
+            said = {"error": "invalid_grant", "error_description": "Token planted-refresh was revoked."}
+            return Answer(said, 400)
+        return failed({"authenticationError": "OAUTH_TOKEN_REVOKED"}, 401)
+
+    quota = {"quotaErrorDetails": {"rateScope": "DEVELOPER", "retryDelay": f"{RETRY_SECONDS}s"}}
+    return Api(answers, failed({"quotaError": "RESOURCE_EXHAUSTED"}, 429, quota), refused)
+
+
+def upload(body, account, books):
+    assert body["partialFailure"] is True
+    faults, results, seen = [], [], set()
+    for index, row in enumerate(body["conversions"]):
+        if row["orderId"] == POISON or row["orderId"] in seen:
+            faults.append(fault({"conversionUploadError": "UNPARSEABLE_GCLID"}, index))
+            results.append({})
+            continue
+        seen.add(row["orderId"])
+        asset = re.fullmatch(rf"customers/{account}/conversionActions/(\d+)", row["conversionAction"])[1]
+        books.take(asset, row["orderId"], asset, test=body["validateOnly"])
+        results.append({"gclid": row.get("gclid"), "conversionAction": row["conversionAction"]})
+    return partial(*faults, results=[] if body["validateOnly"] else results)
+
+
+def fault(code, index=None):
+    where = [
+        {"fieldName": "conversions"} | ({} if index is None else {"index": index}),
+        {"fieldName": "gclid"},
+    ]
+    said = "The click of Ada@example.com is not known."
+    return {"errorCode": code, "message": said, "location": {"fieldPathElements": where}}
+
+
+def partial(*faults, results=()):
+    """An answer in which some conversions are refused."""
+    error = {"code": 3, "message": "Multiple errors", "details": [{"@type": FAILURE, "errors": [*faults]}]}
+    return Answer({"results": [*results], "jobId": "1"} | ({"partialFailureError": error} if faults else {}))
+
+
+def failed(code, status, details=None):
+    """An answer in which the call as a whole is refused."""
+    one = {"errorCode": code, "message": "Not now, or not you."} | ({"details": details} if details else {})
+    details = [{"@type": FAILURE, "errors": [one]}]
+    return Answer(
+        {"error": {"code": status, "message": "The request failed.", "status": "ANY", "details": details}},
+        status,
+    )
+
+
+class TestGoogleConversions(ConversionSenderConformance):
+    @pytest.fixture
+    async def stage(self):
+        async with serving(google(books := Books())) as api:
+            sender = GoogleConversions(f"{api.url}/v26", f"{api.url}/token")
+            fail = failing(api, lambda asked: asked.path != "/token")
+            yield SenderStage(sender, SECRETS, books, api.play, fail)
+
+
+def conversion(order="e-1", **told):
+    plain = Conversion(UUID(int=1), "Purchase", order, NOON, ActionSource.SYSTEM, Customer(email="a@b.co"))
+    return replace(plain, **told)
+
+
+@pytest.mark.parametrize("kind", ["gclid", "gbraid", "wbraid"])
+def test_a_purchase_with_all_there_is(kind):
+    east = timezone(timedelta(hours=5, minutes=30))
+    told = conversion(
+        order="order-7", occurred_at=datetime(2026, 7, 1, 17, 30, 9, 900_000, east), value=12_345, currency="USD",
+        customer=replace(ADA, click=ClickId(kind, "Cj0_Kc-Q", NOON)), source_url="https://shop.example.com/thanks",
+        order_id="order-7", contents=(Content("sku-1", 2, 5_000),), granted=True,
+    )  # fmt: skip
+    assert body_of(Destination("111-111-1111", "9001", "Purchase"), [told]) == {
+        "conversions": [
+            {
+                kind: "Cj0_Kc-Q",
+                "conversionAction": "customers/1111111111/conversionActions/9001",
+                "conversionDateTime": "2026-07-01 12:00:09+00:00",
+                "conversionValue": 123.45,
+                "currencyCode": "USD",
+                "orderId": "order-7",
+                "userIdentifiers": [
+                    {"hashedEmail": "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"},
+                    {"hashedPhoneNumber": "8a59780bb8cd2ba022bfa5ba2ea3b6e07af17a7d8b30c1f9b3390e36f69019e4"},
+                ],
+                "consent": {"adUserData": "GRANTED"},
+            }
+        ],
+        "partialFailure": True,
+        "validateOnly": False,
+    }
+
+
+def test_of_consent_that_nobody_told_of_nothing_is_said():
+    assert "consent" not in conversion_of(SHOP, conversion())
+
+
+def test_of_several_with_one_order_id_the_first_is_uploaded():
+    told = [
+        conversion("a", value=1, currency="JPY"),
+        conversion("b"),
+        conversion("a", value=2, currency="JPY"),
+    ]
+    rows = body_of(SHOP, told)["conversions"]
+    assert [(row["orderId"], row.get("conversionValue")) for row in rows] == [("a", 1.0), ("b", None)]
+
+
+@pytest.fixture
+async def api():
+    async with serving(google(Books())) as api:
+        yield api
+
+
+async def sent(api, *orders):
+    sender = GoogleConversions(tokens=f"{api.url}/token").at(f"{api.url}/v26")
+    return await sender.send(SHOP, [conversion(order) for order in orders], SECRETS)
+
+
+def answering(api, answer):
+    before = api.answers
+    api.answers = lambda asked: before(asked) if asked.path == "/token" else answer
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ({"conversionUploadError": "ORDER_ID_ALREADY_IN_USE"}, Accepted(200)),
+        ({"conversionUploadError": "CLICK_CONVERSION_ALREADY_EXISTS"}, Accepted(200)),
+        ({"conversionUploadError": "TOO_RECENT_EVENT"}, Deferred("TOO_RECENT_EVENT", 200, 21_600.0)),
+        ({"conversionUploadError": "TOO_RECENT_CONVERSION_ACTION"}, Deferred("TOO_RECENT_CONVERSION_ACTION", 200, 21_600.0)),
+        ({"internalError": "TRANSIENT_ERROR"}, Deferred("TRANSIENT_ERROR", 200)),
+        ({"conversionUploadError": "EXPIRED_EVENT"}, Rejected("EXPIRED_EVENT", 200)),
+        ({"fieldError": "INVALID_VALUE"}, Rejected("INVALID_VALUE", 200)),
+        ({}, Rejected("UNKNOWN", 200)),
+    ],
+)  # fmt: skip
+async def test_each_conversion_is_judged_for_itself(api, code, expected):
+    answering(api, partial(fault(code, 1)))
+    assert await sent(api, "a", "b", "c") == [Accepted(200), expected, Accepted(200)]
+
+
+async def test_twins_share_what_becomes_of_the_one_that_was_uploaded(api):
+    answering(api, partial(fault({"conversionUploadError": "EXPIRED_EVENT"}, 1)))
+    refused = Rejected("EXPIRED_EVENT", 200)
+    assert await sent(api, "a", "b", "a", "b") == [Accepted(200), refused, Accepted(200), refused]
+
+
+async def test_a_failure_that_names_no_conversion_is_that_of_all(api):
+    answering(api, partial(fault({"conversionUploadError": "TOO_MANY_CONVERSIONS_IN_REQUEST"})))
+    assert await sent(api, "a", "b") == [Rejected("TOO_MANY_CONVERSIONS_IN_REQUEST", 200)] * 2
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ({"authenticationError": "NOT_ADS_USER"}, 401, PlatformRefused),
+        ({"authorizationError": "USER_PERMISSION_DENIED"}, 403, PlatformRefused),
+        ({"quotaError": "ACCESS_PROHIBITED"}, 403, PlatformDown),
+        ({"quotaError": "RESOURCE_TEMPORARILY_EXHAUSTED"}, 429, PlatformDown),
+        ({"internalError": "TRANSIENT_ERROR"}, 500, PlatformDown),
+        ({}, 400, BatchRejected),
+    ],
+)
+async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
+    answering(api, failed(code, status))
+    with pytest.raises(kind):
+        await sent(api, "a")
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [({"notAllowlistedError": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}, 403), ({"requestError": "INVALID_CUSTOMER_ID"}, 400)],
+)  # fmt: skip
+async def test_what_no_conversion_is_at_fault_for_is_not_tried_one_by_one(api, code, status):
+    answering(api, failed(code, status))
+    assert await sent(api, "a", "b") == [Rejected(next(iter(code.values())), status)] * 2
+
+
+@pytest.mark.parametrize("told", [[], {"partialFailureError": {"details": [{"errors": [7]}]}}, "odd"])
+async def test_an_answer_of_another_shape_takes_nothing(api, told):
+    answering(api, Answer(told))
+    with pytest.raises(PlatformDown):
+        await sent(api, "a")
+
+
+def test_google_is_brought_by_its_hook():
+    brought = load([("ads_google", ads_google)], discover=False).conversion_senders
+    assert isinstance(brought["google"], MovableSender)

@@ -1,0 +1,232 @@
+"""Meta's Conversions API: payloads worked out by hand, a server of its wire format, and the kit of senders."""
+
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from plugins import ads_meta
+from plugins.ads_meta.conversions import MetaConversions
+from plugins.ads_meta.payload import body_of, event_of
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import (
+    Accepted,
+    ActionSource,
+    ClickId,
+    Content,
+    Conversion,
+    Customer,
+    Destination,
+    Rejected,
+)
+from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
+from service_core.extension.registry import load
+from service_core.testing.conversion_sender import (
+    ADA,
+    POISON,
+    SHOP,
+    Books,
+    ConversionSenderConformance,
+    SenderStage,
+)
+from tests.ad_api import Answer, Api, failing, retry, serving
+
+TOKEN = "EAAB-planted-token"
+CLICK = ClickId("fbclid", "IwAR0_Ab-C", datetime(2026, 7, 1, 10, tzinfo=UTC))
+SECRETS = {"access_token": TOKEN}
+
+
+def graph(books):
+    """Enough of graph.facebook.com to take events."""
+
+    def answers(asked):
+        assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+        assert (asked.method, asked.query) == ("POST", {})
+        version, pixel, edge = asked.path.strip("/").split("/")
+        assert (version, edge) == ("v26.0", "events")
+        books.bodies.append(asked.body)
+        body = asked.json()
+        if any(event["event_id"] == POISON for event in body["data"]):
+            return refusal(100, 400, 2804003, "Ada@example.com is wrong.")
+        for event in body["data"]:
+            books.take(pixel, event["event_id"], event["event_name"], test="test_event_code" in body)
+        return Answer({"events_received": len(body["data"]), "messages": [], "fbtrace_id": "A1"})
+
+    busy = retry({"error": {"message": "There have been too many calls", "code": 80004}}, 400)
+    return Api(answers, busy, lambda _: refusal(190, 400, 463, f"{TOKEN} has expired."))
+
+
+def refusal(code, status, subcode=None, message="No."):
+    error = {"message": message, "type": "OAuthException", "code": code, "fbtrace_id": "A1"}
+    return Answer({"error": error | ({"error_subcode": subcode} if subcode else {})}, status)
+
+
+class TestMetaConversions(ConversionSenderConformance):
+    @pytest.fixture
+    async def stage(self):
+        async with serving(graph(books := Books())) as api:
+            yield SenderStage(MetaConversions(f"{api.url}/v26.0"), SECRETS, books, api.play, failing(api))
+
+    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
+        assert await stage.send("a", "b", to=replace(SHOP, test=True)) == [Rejected("no_test_event_code")] * 2
+        assert stage.books.bodies == []
+
+    async def test_a_code_is_only_told_in_tests(self, stage):
+        await stage.send("a", to=replace(SHOP, test_code="TEST42"))
+        assert stage.books.ids() == ["a"]
+
+
+def sha(normal):
+    return hashlib.sha256(normal.encode()).hexdigest()
+
+
+def test_a_purchase_on_the_website_with_all_there_is():
+    conversion = Conversion(
+        id=UUID(int=1), event="Purchase", event_id="order-7", occurred_at=datetime(2026, 7, 1, 12, 0, 0, 900_000, UTC),
+        action_source=ActionSource.WEBSITE, customer=replace(ADA, click=CLICK, anonymous_id="User_1"),
+        source_url="https://shop.example.com/thanks", value=12_345, currency="USD", order_id="order-7",
+        contents=(Content("sku-1", 2, 5_000, "Shirt"), Content("sku-2", 1)),
+    )  # fmt: skip
+    assert body_of(SHOP, [conversion]) == {
+        "data": [
+            {
+                "event_name": "Purchase",
+                "event_time": 1782907200,
+                "event_id": "order-7",
+                "action_source": "website",
+                "event_source_url": "https://shop.example.com/thanks",
+                "user_data": {
+                    "em": ["b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"],
+                    "ph": ["d6736136ea896c1bfdc553e0e86e702c70d060d805696ca3e4e9e0961353860a"],
+                    "fn": [sha("ada")],
+                    "ln": [sha("lovelacebyron")],
+                    "ge": [sha("f")],
+                    "db": [sha("19901210")],
+                    "ct": [sha("sanfrancisco")],
+                    "st": [sha("ca")],
+                    "zp": [sha("94107")],
+                    "country": [sha("us")],
+                    "external_id": [
+                        sha("user_1"),
+                        sha("v-1"),
+                    ],
+                    "client_ip_address": "203.0.113.7",
+                    "client_user_agent": "Mozilla/5.0",
+                    "fbc": "fb.1.1782900000000.IwAR0_Ab-C",
+                    "fbp": "fb.1.1782800000000.1098115397",
+                },
+                "custom_data": {
+                    "value": 123.45,
+                    "currency": "USD",
+                    "order_id": "order-7",
+                    "contents": [
+                        {"id": "sku-1", "quantity": 2, "item_price": 50.0},
+                        {"id": "sku-2", "quantity": 1},
+                    ],
+                    "content_ids": ["sku-1", "sku-2"],
+                    "num_items": 3,
+                },
+            }
+        ]
+    }
+
+
+def conversion(**told):
+    at = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    plain = Conversion(UUID(int=1), "Lead", "e-1", at, ActionSource.SYSTEM, Customer(email="a@b.co"))
+    return replace(plain, **told)
+
+
+def test_the_cookie_of_a_click_wins_over_its_id():
+    customer = Customer(click=CLICK, fbc="fb.1.1782900000001.Cookie")
+    assert event_of(conversion(customer=customer))["user_data"] == {"fbc": "fb.1.1782900000001.Cookie"}
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "value"), [(1000, "JPY", 1000.0), (1_234, "KWD", 1.234), (0, "USD", 0.0)]
+)
+def test_values_are_in_units_of_their_currency_and_nothing_is_a_value(minor, currency, value):
+    money = event_of(conversion(value=minor, currency=currency))["custom_data"]
+    assert money == {"value": value, "currency": currency}
+    assert "custom_data" not in event_of(conversion())
+
+
+@pytest.mark.parametrize(("system", "version"), [("iOS", "i2"), ("iPadOS", "i2"), ("Android", "a2")])
+@pytest.mark.parametrize("granted", [True, False])
+def test_an_event_of_an_app_tells_its_system_and_whether_tracking_was_allowed(system, version, granted):
+    customer = Customer(email="a@b.co", os=system, os_version="17.4")
+    event = event_of(conversion(action_source=ActionSource.APP, customer=customer, granted=granted))
+    assert event["action_source"] == "app"
+    assert event["app_data"] == {
+        "advertiser_tracking_enabled": granted,
+        "application_tracking_enabled": True,
+        "extinfo": [version, "", "", "", "17.4", "", "", "", "", "", "", "", "", "", "", ""],
+    }
+
+
+def test_other_events_tell_of_no_app():
+    assert "app_data" not in event_of(conversion(action_source=ActionSource.APP))
+    assert "app_data" not in event_of(conversion(customer=Customer(os="iOS")))
+    assert event_of(conversion())["action_source"] == "system_generated"
+
+
+def test_a_test_names_its_code():
+    to = Destination("act_1", "9", test=True, test_code="TEST42")
+    assert body_of(to, [conversion()])["test_event_code"] == "TEST42"
+
+
+@pytest.fixture
+async def api():
+    async with serving(graph(Books())) as api:
+        yield api
+
+
+async def sent(api, count=1):
+    sender = MetaConversions().at(f"{api.url}/v26.0")
+    return await sender.send(SHOP, [conversion()] * count, SECRETS)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [(190, 400, PlatformRefused), (200, 403, PlatformRefused), (10, 403, PlatformRefused), (None, 401, PlatformRefused),
+     (17, 400, PlatformDown), (4, 403, PlatformDown), (613, 400, PlatformDown), (2, 500, PlatformDown), (1, 500, PlatformDown),
+     (100, 400, BatchRejected), (None, 400, BatchRejected)],
+)  # fmt: skip
+async def test_a_code_says_whose_turn_it_is(api, code, status, kind):
+    api.answers = lambda _: refusal(code, status)
+    with pytest.raises(kind):
+        await sent(api)
+
+
+async def test_a_code_is_told_with_what_it_is_about(api):
+    api.answers = lambda _: refusal(100, 400, 2804003)
+    with pytest.raises(BatchRejected) as fault:
+        await sent(api)
+    assert (fault.value.code, fault.value.http_status) == ("100/2804003", 400)
+
+
+async def test_a_pixel_that_is_not_there_is_the_fault_of_no_conversion(api):
+    api.answers = lambda _: refusal(100, 400, 33)
+    assert await sent(api, 3) == [Rejected("100/33", 400)] * 3
+
+
+async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
+    api.answers = lambda _: Answer({"events_received": 1})
+    outcomes = await MetaConversions(f"{api.url}/v26.0").send(
+        Destination("act_1", "../me?x=1#y"), [conversion()], SECRETS
+    )
+    assert outcomes == [Accepted(200)]
+    assert api.asked[0].path == "/v26.0/..%2Fme%3Fx%3D1%23y/events"
+
+
+def test_meta_is_brought_by_its_hook():
+    brought = load([("ads_meta", ads_meta)], discover=False).conversion_senders
+    assert isinstance(brought["meta"], MovableSender)
+
+
+async def test_without_the_http_client_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
+    with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
+        await MetaConversions().send(SHOP, [conversion()], SECRETS)
