@@ -1,0 +1,149 @@
+"""TikTok's Events API: payloads worked out by hand, a server of its wire format, and the kit of senders."""
+
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from plugins import ads_tiktok
+from plugins.ads_tiktok.conversions import TikTokConversions
+from plugins.ads_tiktok.payload import body_of, event_of
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import (
+    ActionSource,
+    ClickId,
+    Content,
+    Conversion,
+    Customer,
+    Destination,
+    Rejected,
+)
+from service_core.delivery.postbacks.ports import BatchRejected, MovableSender
+from service_core.extension.registry import load
+from service_core.testing.conversion_sender import (
+    ADA,
+    POISON,
+    SHOP,
+    Books,
+    ConversionSenderConformance,
+    SenderStage,
+)
+from tests.ad_api import Answer, Api, failing, serving
+
+SECRETS = {"access_token": "planted-tiktok"}
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def business(books):
+    """Enough of business-api.tiktok.com to take events."""
+
+    def answers(asked):
+        assert asked.headers["access-token"] == SECRETS["access_token"]
+        assert (asked.method, asked.path) == ("POST", "/open_api/v1.3/event/track/")
+        books.bodies.append(asked.body)
+        body = asked.json()
+        assert body["event_source"] == "web"
+        if any(event["event_id"] == POISON for event in body["data"]):
+            return said(40002, "user: Ada@example.com is no hash")
+        for event in body["data"]:
+            test = "test_event_code" in body
+            books.take(body["event_source_id"], event["event_id"], event["event"], test=test)
+        return said(0, "OK")
+
+    return Api(answers, said(40100, "Too many requests"), lambda _: said(40105, "planted-tiktok is revoked"))
+
+
+def said(code, message="No."):
+    return Answer({"code": code, "message": message, "request_id": "r", "data": {}})
+
+
+class TestTikTokConversions(ConversionSenderConformance):
+    @pytest.fixture
+    async def stage(self):
+        async with serving(business(books := Books())) as api:
+            sender = TikTokConversions(f"{api.url}/open_api/v1.3")
+            yield SenderStage(sender, SECRETS, books, api.play, failing(api))
+
+    async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
+        assert await stage.send("a", "b", to=replace(SHOP, test=True)) == [Rejected("no_test_event_code")] * 2
+        assert stage.books.bodies == []
+
+
+def sha(normal):
+    return hashlib.sha256(normal.encode()).hexdigest()
+
+
+def test_a_purchase_with_all_there_is():
+    conversion = Conversion(
+        id=UUID(int=1), event="CompletePayment", event_id="order-7", occurred_at=NOON,
+        action_source=ActionSource.WEBSITE, customer=replace(ADA, click=ClickId("ttclid", "E.C.P.Cl1ck", NOON)),
+        source_url="https://shop.example.com/thanks", value=12_345, currency="USD", order_id="order-7",
+        contents=(Content("sku-1", 2, 5_000, "Shirt"), Content("sku-2")),
+    )  # fmt: skip
+    to = Destination("7000000000000000001", "COQDA8RC77U2TMR44LI0", test=True, test_code="TEST42")
+    assert body_of(to, [conversion]) == {
+        "event_source": "web",
+        "event_source_id": "COQDA8RC77U2TMR44LI0",
+        "data": [
+            {
+                "event": "CompletePayment",
+                "event_time": 1782907200,
+                "event_id": "order-7",
+                "user": {
+                    "email": "b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72",
+                    "phone": "8a59780bb8cd2ba022bfa5ba2ea3b6e07af17a7d8b30c1f9b3390e36f69019e4",
+                    "external_id": sha("user_1"),
+                    "ttclid": "E.C.P.Cl1ck",
+                    "ttp": "2F7h37YkS1j57AYSKTI7IHhJPYH",
+                    "ip": "203.0.113.7",
+                    "user_agent": "Mozilla/5.0",
+                },
+                "page": {"url": "https://shop.example.com/thanks"},
+                "properties": {
+                    "value": 123.45,
+                    "currency": "USD",
+                    "contents": [
+                        {"content_id": "sku-1", "content_name": "Shirt", "quantity": 2, "price": 50.0},
+                        {"content_id": "sku-2", "quantity": 1},
+                    ],
+                },
+            }
+        ],
+        "test_event_code": "TEST42",
+    }
+
+
+def conversion(**customer):
+    return Conversion(UUID(int=1), "SubmitForm", "e-1", NOON, ActionSource.SYSTEM, Customer(**customer))
+
+
+@pytest.mark.parametrize(
+    ("ids", "known"),
+    [({"visitor_id": "V-1", "anonymous_id": "a"}, "v-1"), ({"anonymous_id": "A"}, "a"), ({"user_id": "u", "visitor_id": "v"}, "u")],
+)  # fmt: skip
+def test_the_steadiest_id_stands_for_somebody(ids, known):
+    assert event_of(conversion(**ids))["user"] == {"external_id": sha(known)}
+
+
+@pytest.fixture
+async def api():
+    async with serving(business(Books())) as api:
+        yield api
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(40001, PlatformRefused), (40105, PlatformRefused), (40100, PlatformDown), (40700, PlatformDown), (50000, PlatformDown),
+     (51010, PlatformDown), (40002, BatchRejected), (20001, BatchRejected), (None, BatchRejected), ("0", BatchRejected)],
+)  # fmt: skip
+async def test_a_code_says_whose_turn_it_is(api, code, kind):
+    api.answers = lambda _: said(code)
+    with pytest.raises(kind):
+        await TikTokConversions().at(f"{api.url}/open_api/v1.3").send(SHOP, [conversion()], SECRETS)
+
+
+def test_tiktok_is_brought_by_its_hook():
+    brought = load([("ads_tiktok", ads_tiktok)], discover=False).conversion_senders
+    assert isinstance(brought["tiktok"], MovableSender)
