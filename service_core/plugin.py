@@ -50,7 +50,9 @@ from service_core.access.passkeys.ports import WebAuthn as WebAuthn
 from service_core.access.ports import Allowance as Allowance
 from service_core.access.ports import Directory as Directory
 from service_core.access.ports import LimiterDown as LimiterDown
+from service_core.access.ports import Portable as Portable
 from service_core.access.ports import RateLimiter as RateLimiter
+from service_core.access.ports import Records as Records
 from service_core.access.ports import WorkspaceSettings as WorkspaceSettings
 from service_core.access.requests.model import REQUEST_LIFETIME as REQUEST_LIFETIME
 from service_core.access.requests.model import KeyRequest as KeyRequest

@@ -1,6 +1,7 @@
-"""``touchpoint move``: the events of a deployment from one store into another."""
+"""``touchpoint move``: what a deployment keeps, from one store into another."""
 
 import asyncio
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,29 +18,73 @@ if TYPE_CHECKING:
     from service_core.access.model import Workspace
 
 
+class Kept(StrEnum):
+    """What can be moved, by the setting that names its store in ``[storage]``."""
+
+    EVENTS = "events"
+    WORKSPACE = "workspace"
+
+
 def move(
-    target: Annotated[str, typer.Option("--to", metavar="URL", help="The new event store.")],
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="The new store.")],
+    what: Annotated[
+        Kept,
+        typer.Argument(help="Events, or everything about workspaces: people, keys, rules, links, spend."),
+    ] = Kept.EVENTS,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="URL", help="The present one; by default that of the settings."),
     ] = None,
     config: ConfigFile = DEFAULT_CONFIG,
 ) -> None:
-    """Copy all events into another store, and compare both.
+    """Copy all of a store into another, and compare both.
 
-    Every metric of every workspace and month is asked of both sides before it says done.
-    Safe to stop and to run again: days that are there already are not copied anew. Nothing is removed
-    from the present store.
+    Events: every metric of every workspace and month is asked of both sides before it says done. Safe to stop
+    and to run again: days that are there already are not copied anew. Workspaces: the new store has to be
+    empty, takes all or nothing, and is read again. Nothing is removed from the present store.
     """
+    done = _events if what is Kept.EVENTS else _workspaces
+    done(config, source, target)
+    output().print(
+        f"Name the new store in storage.{what}, and start the service.",
+        style="green",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def _events(config: "Path", source: str | None, target: str) -> None:
     found = _shown(config, source, target)
     if found:
         _differ(found)
         raise typer.Exit(1)
-    output().print(
-        "Every metric of every workspace and month is the same on both sides.\n"
-        "Name the new store in storage.events, and start the service.",
-        style="green", soft_wrap=True, markup=False,
-    )  # fmt: skip
+    _say("Every metric of every workspace and month is the same on both sides.")
+
+
+def _workspaces(config: "Path", source: str | None, target: str) -> None:
+    """Run under a bar that counts records, whose number nobody knows before."""
+    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    from hosts.moving.workspaces import move_workspaces
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        MofNCompleteColumn(),
+        console=output(),
+    ) as bars:
+        task = bars.add_task("Copying", total=None)
+
+        def copied(kind: str, count: int) -> None:
+            bars.update(task, description=f"Copying {kind}", advance=count)
+
+        moved = asyncio.run(move_workspaces(config, source, target, copied))
+        bars.update(task, description="Copied and compared", total=bars.tasks[0].completed)
+    _say(f"{moved.counts.total()} records of {len(+moved.counts)} kinds are the same on both sides.")
+
+
+def _say(sentence: str) -> None:
+    output().print(sentence, style="green", soft_wrap=True, markup=False)
 
 
 def _shown(config: "Path", source: str | None, target: str) -> "list[Difference]":

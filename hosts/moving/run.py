@@ -1,4 +1,4 @@
-"""A move from URL to URL: every workspace copied, then compared."""
+"""A move of events from URL to URL: those of every workspace copied, then compared."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -26,6 +26,7 @@ from plugins.workspace_sql.postbacks import SqlPostbacks
 from plugins.workspace_sql.postgresql import PostgresDatabase
 from plugins.workspace_sql.provider_reads import SqlProviderReads
 from plugins.workspace_sql.reading_turns import SqlReadingTurns
+from plugins.workspace_sql.records import SqlRecords
 from plugins.workspace_sql.resources import SqlUnits
 from plugins.workspace_sql.rows import credential_of, credential_row, workspace_of, workspace_row
 from plugins.workspace_sql.settings import PostgresSettings, SqliteSettings
@@ -79,6 +80,7 @@ class SqlDirectory(
     SqlPostbacks,
     SqlCosts,
     SqlExchangeRates,
+    SqlRecords,
 ):
     """Implements the directory port on one `Database`, and with its parts the ports of `access`, exports, changes, share links, clicks, look-ups, connections and their credentials."""
 

@@ -1,7 +1,8 @@
 """What access needs from outside: the directory of workspaces and keys, and counters for budgets."""
 
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 from service_core.access.model import Credential, Identity, Workspace
@@ -36,6 +37,30 @@ class Directory(Protocol):
 
     async def keys(self, workspace_id: UUID) -> list[Credential]:
         """Every credential of a workspace, revoked ones included, oldest first."""
+
+
+Records = tuple[str, Sequence[Mapping[str, Any]]]
+"""Some records of one kind, as plain values by name: texts, numbers, instants, ids, bytes, and what JSON has."""
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """A workspace store whose content can move into another one of the same version."""
+
+    def records(self) -> AsyncGenerator[Records, None]:
+        """All it keeps, in pages; kinds that others refer to come first. Nobody changes anything meanwhile.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+
+    async def take(self, pages: AsyncIterator[Records]) -> None:
+        """Keep all of it, or nothing.
+
+        Raises:
+            StartupError: there is something in this store already.
+            StoreUnavailable: it cannot be written.
+        """
 
 
 class WorkspaceSettings(Protocol):
