@@ -47,7 +47,7 @@ async def test_no_answer_names_the_kind_of_fault_and_no_more():
 
 
 async def test_who_takes_too_long_does_not_answer():
-    with pytest.raises(PlatformDown, match="within 0.01 seconds"):
+    with pytest.raises(PlatformDown, match="does not answer within"):
         async with ad_calls.within(0.01, "Ads"):
             await asyncio.Event().wait()
 
