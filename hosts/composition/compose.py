@@ -17,8 +17,9 @@ from hosts.composition.binding import bind, kinds_of
 from hosts.composition.codec import CODEC
 from hosts.composition.container import PORTS
 from hosts.composition.ports import Ports, running
-from hosts.composition.sharing import sharing_parts
+from hosts.composition.postbacks import platforms_of
 from hosts.composition.revenue import provider_reading_of
+from hosts.composition.sharing import sharing_parts
 from service_core import builtin
 from service_core.access.admission import Admission
 from service_core.access.budgets import Budgets
@@ -57,7 +58,7 @@ from service_core.kernel.settings import Settings
 from service_core.workspace.cards import CardRuns
 from service_core.workspace.deadline import Alarm
 from service_core.workspace.reports.run import ReportRuns
-from service_core.workspace.rules.platforms import PLATFORMS, Platforms
+from service_core.workspace.rules.platforms import Platforms
 
 _Part = TypeVar("_Part")
 
@@ -174,7 +175,7 @@ def _offers(
 ) -> Mapping[Any, object]:
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
-    platforms = Platforms.of(PLATFORMS)
+    platforms = platforms_of(registry)
     credited = AdCredits(ports.events, ports.workspace)
     costs = CostSource(ports.events, ports.workspace, ports.queue)
     questions = Questions(

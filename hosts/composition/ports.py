@@ -14,6 +14,7 @@ from service_core.access.signup.ports import Checkout
 from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider, Vault
 from service_core.commerce.providers.sealing import Sealing
 from service_core.delivery.exports.ports import ExportSink, JobQueue
+from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extension.registry import Registry
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.fx.ports import RateSource
@@ -119,6 +120,11 @@ class Ports:
     def revenue_providers(self) -> Mapping[str, RevenueProvider]:
         """Whose webhooks are taken, by id."""
         return self._registry.revenue_providers
+
+    @property
+    def conversion_senders(self) -> Mapping[str, ConversionSender]:
+        """What sends conversions, by platform."""
+        return self._registry.conversion_senders
 
     @property
     def mail(self) -> Mail:

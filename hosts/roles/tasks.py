@@ -7,15 +7,17 @@ from typing import Any, Final
 
 from hosts import monitoring
 from hosts.composition.ports import Ports
+from hosts.composition.postbacks import delivery_of
 from hosts.worker.consumer import consume, pipeline_of
 from hosts.worker.exports import KEEP_SECONDS, keep
 from hosts.worker.periodic import every
+from hosts.worker.postbacks import send_postbacks
 from hosts.worker.rounds import go_round
 from service_core.changes.write import Writes
 from service_core.commerce.fx.keeping import RateKeeping
 from service_core.commerce.rounds import Rounds
 from service_core.delivery.exports.run import Exporter
-from service_core.kernel.settings import IngestSettings
+from service_core.kernel.settings import IngestSettings, PostbacksSettings
 from service_core.workspace.limits.watch import Watch
 from service_core.workspace.links.domains.proofs import Proofs
 from service_core.workspace.links.domains.resource import DOMAIN_KIND
@@ -52,6 +54,13 @@ def scheduled(
     yield every(USAGE_SECONDS, lambda: watch_of(ports).look(ports.clock()), stop)
     yield every(PROOF_SECONDS, lambda: proofs_of(ports).look(ports.clock()), stop)
     yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.workspace), stop)
+
+
+def sending(ports: Ports, settings: PostbacksSettings, stop: asyncio.Event) -> Iterator[Work]:
+    """Send conversions, where anything is installed that does."""
+    delivery = delivery_of(ports, settings)
+    if delivery is not None:
+        yield send_postbacks(delivery, stop)
 
 
 def watch_of(ports: Ports) -> Watch:

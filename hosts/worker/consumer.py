@@ -9,6 +9,7 @@ from uuid import UUID
 import orjson
 
 from hosts.composition.ports import Ports
+from hosts.composition.postbacks import matching_of
 from hosts.monitoring import canary
 from hosts.waiting import waited
 from service_core.access.model import Workspace
@@ -41,7 +42,16 @@ def pipeline_of(ports: Ports, settings: IngestSettings) -> Pipeline:
     async def find(workspace_id: UUID) -> Workspace | None:
         return canary.WORKSPACE if workspace_id == canary.WORKSPACE.id else await known.find(workspace_id)
 
-    return Pipeline(ports.queue, ports.events, find, enricher, orjson.loads, links=ports.workspace)
+    matching = matching_of(ports)
+    return Pipeline(
+        ports.queue,
+        ports.events,
+        find,
+        enricher,
+        orjson.loads,
+        links=ports.workspace,
+        triggered=matching.match if matching else None,
+    )
 
 
 async def consume(pipeline: Pipeline, stop: asyncio.Event) -> None:

@@ -71,7 +71,7 @@ class SqlPostbacks:
             row = (await connection.execute(sa.select(POSTBACK_QUEUES).where(*_is(queue)))).mappings().one()
             return value_of(AccountState, row)
 
-    async def waiting(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
+    async def waiting_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> list[Postback]:
         """What is due, by the time of its event."""
         query = (
             sa.select(POSTBACKS)
@@ -82,7 +82,7 @@ class SqlPostbacks:
         async with self._database.read() as connection:
             return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
 
-    async def settle(self, postbacks: Sequence[Postback]) -> None:
+    async def settle_postbacks(self, postbacks: Sequence[Postback]) -> None:
         """Write down what changed; what was sent is so whatever happened to its rule meanwhile."""
         async with self._database.write() as connection:
             for one in postbacks:

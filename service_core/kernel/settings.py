@@ -270,6 +270,19 @@ class AdsSettings(Section):
     )
 
 
+class PostbacksSettings(Section):
+    """How conversions are sent to ad platforms."""
+
+    calls: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        {},
+        description="How many calls to one account a platform takes in the time its plugin knows, by platform, "
+        'where it is another number: `{"meta": 1000}`.',
+    )
+    apis: dict[str, Public] = Field(
+        {}, description="Addresses of APIs instead of those the plugins know, by platform, as in `ads.apis`."
+    )
+
+
 class FxSettings(Section):
     """Money of other currencies."""
 
@@ -355,6 +368,7 @@ class Settings(Section):
     accounts: AccountsSettings = AccountsSettings()
     connections: ConnectionsSettings = ConnectionsSettings()
     ads: AdsSettings = AdsSettings()
+    postbacks: PostbacksSettings = PostbacksSettings()
     revenue: RevenueSettings = RevenueSettings()
     fx: FxSettings = FxSettings()
     links: LinksSettings = LinksSettings()

@@ -48,10 +48,10 @@ class Outbox(Protocol):
             until: when it is over for a holder that died.
         """
 
-    async def waiting(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
+    async def waiting_postbacks(self, queue: PostbackQueue, now: datetime, limit: int) -> Sequence[Postback]:
         """What is due of a queue, the oldest event first."""
 
-    async def settle(self, postbacks: Sequence[Postback]) -> None:
+    async def settle_postbacks(self, postbacks: Sequence[Postback]) -> None:
         """Write down what became of postbacks of a queue that is held, as they are now.
 
         One that is final meanwhile stays as it is, but for one that was sent: sent it stays.

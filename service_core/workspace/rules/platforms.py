@@ -1,4 +1,4 @@
-"""The ad platforms conversions can be sent to, and the names they take (semantics 13.2, 13.4)."""
+"""The ad platforms conversions can be sent to: each is what an installed sender says of itself (semantics 13.4)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,42 +27,6 @@ class Platform:
     asset: str
     endpoint: str
     events: tuple[str, ...] = ()
-
-
-_META: Final = (
-    "Purchase", "AddToCart", "InitiateCheckout", "Lead", "CompleteRegistration", "Subscribe", "StartTrial",
-    "ViewContent", "Search", "AddPaymentInfo", "PageView", "AddToWishlist", "Contact", "Schedule",
-    "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM,
-)  # fmt: skip
-_TIKTOK: Final = (
-    "CompletePayment", "AddToCart", "InitiateCheckout", "SubmitForm", "CompleteRegistration", "ViewContent", "Search",
-    "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM,
-)  # fmt: skip
-_OPENAI: Final = (
-    "order_created", "items_added", "checkout_started", "lead_created", "registration_completed",
-    "subscription_created", "trial_started", CUSTOM,
-)  # fmt: skip
-
-PLATFORMS: Final = (
-    Platform("meta", "Meta", "pixel_id", "pixel", "https://graph.facebook.com/…/{asset}/events", _META),
-    Platform(
-        "google",
-        "Google",
-        "conversion_action_id",
-        "conversion action",
-        "https://googleads.googleapis.com/…/customers/{account}:uploadClickConversions",
-    ),
-    Platform(
-        "tiktok",
-        "TikTok",
-        "pixel_id",
-        "pixel",
-        "https://business-api.tiktok.com/open_api/…/event/track/",
-        _TIKTOK,
-    ),
-    Platform("openai", "OpenAI", "pixel_id", "pixel", "https://bzr.openai.com/…/events?pid={asset}", _OPENAI),
-)
-"""Every platform this version knows by name."""
 
 
 @dataclass(frozen=True, slots=True)
