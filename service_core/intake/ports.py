@@ -39,7 +39,29 @@ class QueueState:
     oldest_received_at: datetime | None
 
 
-class IngestQueue(Protocol):
+class IngestLedger(Protocol):
+    """The side of a queue where what came is counted, kept or not (semantics 20)."""
+
+    async def reject(
+        self,
+        workspace_id: UUID,
+        key_id: UUID,
+        channel: Channel,
+        reason: Reason,
+        at: datetime,
+        *,
+        events: int = 1,
+    ) -> None:
+        """Count rejected events; cheap, made durable with the next commit or within a second."""
+
+    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
+        """Count an event that is not offered, as whoever brought it knows that it is a duplicate; as cheap."""
+
+    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
+        """Ledger rows with ``start <= hour < end``, oldest first."""
+
+
+class IngestQueue(IngestLedger, Protocol):
     """A durable queue that claims event ids and keeps the ledger, all in one step.
 
     Claim, enqueue and ledger count commit together; many offers share one commit.
@@ -63,29 +85,11 @@ class IngestQueue(Protocol):
             QueueFailed: none of them was kept.
         """
 
-    async def reject(
-        self,
-        workspace_id: UUID,
-        key_id: UUID,
-        channel: Channel,
-        reason: Reason,
-        at: datetime,
-        *,
-        events: int = 1,
-    ) -> None:
-        """Count rejected events; cheap, made durable with the next commit or within a second."""
-
-    async def repeat(self, workspace_id: UUID, key_id: UUID, channel: Channel, at: datetime) -> None:
-        """Count an event that is not offered, as whoever brought it knows that it is a duplicate; as cheap."""
-
     async def take(self, limit: int) -> list[Queued]:
         """The oldest waiting events, in order of sequence, without removing them."""
 
     async def settle(self, stored: Sequence[Event], quarantined: Sequence[Quarantined]) -> None:
         """Remove events that are durable in the store (or set aside), and count them, in one commit."""
-
-    async def ledger(self, workspace_id: UUID, start: datetime, end: datetime) -> list[LedgerRow]:
-        """Ledger rows with ``start <= hour < end``, oldest first."""
 
     async def state(self) -> QueueState:
         """How far behind the queue is."""

@@ -206,7 +206,9 @@ async def test_two_workspaces_share_neither_secrets_nor_ids(door, shop):
 async def test_no_secret_and_no_signature_is_ever_told(door, shop, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     answers = [await door.stripe(shop, PAID), await door.stripe(shop, PAID, secret="whsec_guess")]
-    monkeypatch.setattr(door.ports.queue, "offer_all", lambda *_: failing(QueueFailed("queue", OSError("full"))))
+    monkeypatch.setattr(
+        door.ports.queue, "offer_all", lambda *_: failing(QueueFailed("queue", OSError("full")))
+    )
     answers.append(await door.stripe(shop, STARTED))
     said = caplog.text + repr(answers)
     assert "a message of stripe is not kept" in said

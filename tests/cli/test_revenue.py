@@ -1,0 +1,69 @@
+"""`touchpoint revenue sync`: providers are asked at once, and what they tell waits for the service."""
+
+import json
+
+import pytest
+
+from hosts.cli import deployment as opened
+from hosts.composition import compose
+from service_core import builtin
+from service_core.commerce.providers.model import Mapped, ProviderMessage
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
+from service_core.intake.fields import event_time
+from service_core.plugin import PlatformRefused
+
+
+class Shop:
+    """A provider that tells of two sales; the key `bad` is refused."""
+
+    id = "shopfox"
+
+    def is_genuine(self, delivery, secrets):
+        return False
+
+    def mapped(self, message, delivery, account_id):
+        at, _ = event_time("2026-07-01T12:00:00Z", delivery.received_at)
+        return Mapped(message["id"], "purchase", at, properties={"revenue": "5.00", "currency": "EUR"})
+
+    def is_open(self, secrets):
+        return "api_key" in secrets
+
+    async def messages(self, poll):
+        if poll.secrets["api_key"] == "bad":
+            raise PlatformRefused("The key bad is over.")
+        yield [ProviderMessage(json.dumps({"id": id_}).encode()) for id_ in ("s1", "s2")]
+
+    def at(self, _address):
+        return self
+
+    @hook
+    def revenue_providers(self):
+        return [self]
+
+
+@pytest.fixture
+def shop(touchpoint, deployment, monkeypatch):
+    registry = load([("builtin", builtin), ("fake_shop", Shop())])
+    for place in (compose, opened):
+        monkeypatch.setattr(place, "installed", lambda: registry)
+
+    def run(*arguments, **more):
+        return touchpoint(*arguments, "--config", deployment["config"], **more)
+
+    return run
+
+
+def test_a_provider_is_asked_at_once_and_tells_nothing_twice(shop):
+    nothing = shop("revenue", "sync")
+    assert "connection add PROVIDER --secret NAME" in " ".join(nothing.output.split())
+    shop("connection", "add", "shopfox", "--secret", "api_key", typed="good\n")
+    assert "Example Shop: shopfox  messages 2, new 2" in shop("revenue", "sync").output
+    assert "Example Shop: shopfox  messages 2, new 0" in shop("revenue", "sync").output
+    assert shop("connection", "list").output.split() == ["shopfox", "connected"]
+
+
+def test_what_is_refused_is_told_and_ends_with_1(shop):
+    shop("connection", "add", "shopfox", "--secret", "api_key", typed="bad\n")
+    assert "Example Shop: shopfox  The key *** is over." in shop("revenue", "sync", code=1).output
+    assert shop("connection", "list").output.startswith("shopfox error")

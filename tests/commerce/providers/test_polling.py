@@ -1,0 +1,310 @@
+"""Providers are asked for what their webhooks did not bring, and nothing is there twice (semantics 11, 19.1)."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from service_core.commerce.providers.polling import ProviderReading
+from service_core.insight.connections.model import ConnectionStatus
+from service_core.insight.ports import StoreUnavailable
+from service_core.testing.ad_platform import RETRY_SECONDS, Trouble
+from tests.ad_api import serving as listening
+from tests.commerce.providers.askable import TILLS, StripeTill, connect
+from tests.commerce.providers.door import opened
+from tests.insight.served import NOW
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+FIRST = NOW - timedelta(days=6)
+"""When the first thing happens."""
+
+
+class Shop:
+    """A workspace whose provider can be asked."""
+
+    def __init__(self, door, client, till):
+        self.door, self.client, self.till = door, client, till
+        whole = door.served.service.part(ProviderReading)
+        self.reading = replace(whole, providers={till.id: till.provider()}, _pauses={})
+
+    @property
+    def own(self):
+        return self.client.workspace.id
+
+    def sell(self, number):
+        self.till.sell(number, FIRST + number * HOUR)
+
+    async def send(self, place):
+        body, headers = self.till.webhook(place)
+        answer = await self.door.post(
+            f"/webhooks/{self.till.id}/{self.client.workspace.public_id}", body, headers
+        )
+        assert answer.status == 200
+        return answer.json["duplicate"]
+
+    async def ask(self):
+        (outcome,) = await self.reading.read(self.own, at_once=True)
+        return outcome
+
+    def pass_(self, time):
+        self.door.served.now += time
+
+    async def facts(self):
+        """Everything there is, without what names the moment of its receipt."""
+        await self.door.drain()
+        listed = await self.client.get("/events", start_date="2026-07-01", end_date="2026-07-08", limit=200)
+        names = ("event_id", "event_name", "timestamp", "revenue", "order_id", "visitor_id")
+        rows = sorted(tuple(event[name] for name in names) for event in listed["events"])
+        states = [(one.subscription_id, one.at) for one in await self.door.subscriptions(self.client)]
+        return rows, sorted(states)
+
+
+@asynccontextmanager
+async def selling(folder, kind=StripeTill, *, key=True):
+    async with opened(folder) as door, listening(kind(lambda: door.served.now)) as till:
+        client = await door.served.workspace(timezone="UTC")
+        await connect(door, client, till, key=key)
+        yield Shop(door, client, till)
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with selling(tmp_path) as shop:
+        yield shop
+
+
+@pytest.mark.parametrize("kind", TILLS)
+async def test_what_happened_before_the_connection_is_there_after_the_first_reading(tmp_path, kind):
+    async with selling(tmp_path, kind) as shop:
+        for number in range(7):
+            shop.sell(number)
+        assert (await shop.ask()).found["new"] == 7
+        asked, _ = await shop.facts()
+        assert len(asked) == 7
+        connection = await shop.door.connection(shop.client)
+        assert (connection.status, connection.last_synced_at) == (ConnectionStatus.CONNECTED, NOW)
+    (tmp_path / "sent").mkdir()
+    async with selling(tmp_path / "sent", kind) as other:
+        for number in range(7):
+            other.sell(number)
+            await other.send(number)
+        assert (await other.facts())[0] == asked
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("sell"), st.none()),
+        st.tuples(st.just("send"), st.integers(0, 8)),
+        st.tuples(st.just("ask"), st.none()),
+        st.tuples(st.just("wait"), st.sampled_from([HOUR, 3 * DAY, 8 * DAY])),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+@pytest.mark.parametrize("kind", TILLS)
+@settings(
+    max_examples=6,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps=STEPS)
+def test_webhooks_and_readings_in_any_order_and_overlap_give_one_set_of_facts(tmp_path_factory, kind, steps):
+    asyncio.run(_play(tmp_path_factory.mktemp("till"), kind, steps))
+
+
+async def _play(folder, kind, steps):
+    async with selling(folder, kind) as shop:
+        sold = count()
+        for what, how in steps:
+            if what == "sell":
+                shop.sell(next(sold))
+            elif what == "send" and shop.till.happened:
+                await shop.send(how % len(shop.till.happened))
+            elif what == "ask":
+                await shop.ask()
+            elif what == "wait":
+                shop.pass_(how)
+        happened = range(len(shop.till.happened))
+        for place in happened:
+            await shop.send(place)
+        rows, states = await shop.facts()
+        assert len({row[0] for row in rows}) == len(rows) == len(happened)
+        again = [await shop.send(place) for place in happened]
+        assert all(again)
+        await shop.ask()
+        assert await shop.facts() == (rows, states)
+        revenue = sum(row[3] or 0 for row in rows)
+        assert revenue == pytest.approx(sum(map(_worth, shop.till.happened)))
+
+
+def _worth(message):
+    """What a message of a till says was earned, without reading it as the plugins do."""
+    if isinstance(message, tuple):
+        return {"orders/paid": 20.0, "refunds/create": -5.0}.get(message[0], 0)
+    about = message["data"]["object"]
+    return about.get("amount_received", -about.get("amount_refunded", 0)) / 100
+
+
+@pytest.mark.parametrize("kind", TILLS)
+async def test_a_message_that_comes_again_after_months_is_still_the_same(tmp_path, kind):
+    async with selling(tmp_path, kind, key=False) as shop:
+        shop.sell(0)
+        assert not await shop.send(0)
+        before = await shop.facts()
+        shop.pass_(20 * DAY)
+        assert await shop.send(0)
+        assert await shop.facts() == before
+        async with asyncio.timeout(20):  # a repeat that is known is counted within a second
+            while not await _duplicates(shop.client):
+                await asyncio.sleep(0.02)
+
+
+async def _duplicates(client):
+    answer = await client.get("/ledger", start_date="2026-07-28", end_date="2026-07-28")
+    assert answer["balanced"]
+    return [row["duplicate"] for row in answer["rows"] if row["channel"] == "webhook"]
+
+
+async def test_a_reading_goes_back_behind_the_one_before_by_an_hour(shop):
+    shop.sell(0)
+    await shop.ask()
+    assert "created[gte]" not in shop.till.asked[0].query
+    shop.till.asked.clear()
+    shop.pass_(5 * HOUR)
+    shop.till.sell(3, NOW - timedelta(minutes=30))  # listed late
+    assert (await shop.ask()).found == {"messages": 1, "new": 1}
+    (question,) = shop.till.asked
+    assert question.query["created[gte]"] == str(int((NOW - HOUR).timestamp()))
+
+
+async def test_it_is_due_each_hour_whatever_webhooks_come(shop):
+    assert await shop.reading.due() == [shop.own]
+    shop.sell(0)
+    await shop.ask()
+    assert await shop.reading.due() == []
+    shop.pass_(59 * timedelta(minutes=1))
+    await shop.send(0)
+    assert await shop.reading.due() == []
+    shop.pass_(timedelta(minutes=1))
+    assert await shop.reading.due() == [shop.own]
+
+
+async def test_a_connection_without_a_credential_to_ask_takes_webhooks_and_is_left_alone(tmp_path):
+    async with selling(tmp_path, key=False) as shop:
+        shop.sell(0)
+        await shop.send(0)
+        assert await shop.reading.read(shop.own, at_once=True) == []
+        assert shop.till.asked == []
+        assert await shop.reading.due() == []
+
+
+async def test_refused_credentials_put_the_connection_in_error_and_webhooks_are_still_taken(shop):
+    shop.sell(0)
+    shop.till.play(Trouble.REFUSED)
+    outcome = await shop.ask()
+    assert outcome.problem == "Stripe says: Invalid API Key provided: ***"
+    connection = await shop.door.connection(shop.client)
+    assert (connection.status, connection.error) == (ConnectionStatus.ERROR, outcome.problem)
+    assert not await shop.send(0)
+    assert (await shop.door.connection(shop.client)).status is ConnectionStatus.ERROR
+    assert await shop.reading.due() == []
+    shop.till.play(None)
+    shop.pass_(HOUR)
+    assert await shop.reading.due() == [shop.own]
+    assert (await shop.ask()).problem is None
+    assert (await shop.door.connection(shop.client)).error is None
+
+
+@pytest.mark.parametrize("kind", TILLS)
+async def test_a_provider_that_asks_to_be_left_alone_is_even_when_webhooks_come(tmp_path, kind):
+    async with selling(tmp_path, kind) as shop:
+        shop.sell(0)
+        await shop.ask()
+        shop.pass_(HOUR)
+        shop.till.play(Trouble.BUSY)
+        assert (await shop.ask()).problem
+        shop.pass_(timedelta(seconds=RETRY_SECONDS - 1))
+        await shop.send(0)
+        assert await shop.reading.due() == []
+        shop.pass_(timedelta(seconds=1))
+        assert await shop.reading.due() == [shop.own]
+        assert (await shop.door.connection(shop.client)).status is ConnectionStatus.CONNECTED
+
+
+@pytest.mark.parametrize("kind", TILLS)
+@pytest.mark.parametrize("trouble", [Trouble.GARBAGE, Trouble.BROKEN, Trouble.CUT])
+async def test_what_cannot_be_read_is_told_and_keeps_what_was_read(tmp_path, kind, trouble):
+    async with selling(tmp_path, kind) as shop:
+        shop.till.play(trouble)
+        assert (await shop.ask()).problem
+        assert (await shop.door.connection(shop.client)).error is not None
+        assert (await shop.reading.reads.provider_reads(shop.own)).get(shop.till.id) is None
+
+
+async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop, monkeypatch):
+    for number in range(5):
+        shop.sell(number)
+    keep = shop.reading.keeping.messages.keep_messages
+    lots = count()
+
+    async def failing_once(*given):
+        if next(lots) == 1:
+            raise StoreUnavailable
+        await keep(*given)
+
+    monkeypatch.setattr(shop.door.ports.workspace, "keep_messages", failing_once)
+    with pytest.raises(StoreUnavailable):
+        await shop.ask()
+    assert (await shop.ask()).problem is None
+    assert len((await shop.facts())[0]) == 5
+
+
+async def test_kinds_that_are_left_out_are_not_asked_for(shop):
+    await shop.ask()
+    whole = shop.till.asked[-1].query["types[]"]
+    shop.reading = replace(shop.reading, left_out={"stripe": ("payment_intent.succeeded",)})
+    await shop.ask()
+    assert (whole, shop.till.asked[-1].query["types[]"]) == (
+        "payment_intent.succeeded", "invoice.payment_succeeded",
+    )  # fmt: skip
+
+
+async def test_nothing_is_asked_for_a_workspace_that_is_not_active(shop):
+    await shop.client.changes(active=False)
+    assert await shop.reading.read(shop.own, at_once=True) == []
+    assert shop.till.asked == []
+
+
+async def _mrr(shop):
+    """Whether an answer about subscriptions is complete, and up to when."""
+    asked = {"metrics": ["active_subscriptions"], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
+    meta = (await shop.client.post("/query", asked))["meta"]
+    return meta["complete"], meta["data_through"]
+
+
+async def test_what_one_is_asked_for_reaches_to_the_last_reading_once_it_is_two_hours_old(shop):
+    shop.sell(1)
+    await shop.ask()
+    shop.pass_(2 * HOUR - timedelta(seconds=1))
+    assert (await _mrr(shop))[0] is True
+    shop.pass_(timedelta(seconds=1))
+    await shop.send(0)  # a webhook tells nothing of those that did not come
+    assert await _mrr(shop) == (False, "2026-07-08T15:00:00.000Z")
+
+
+async def test_one_that_only_sends_is_believed_present_and_again_when_its_key_is_taken_away(shop):
+    shop.sell(1)
+    await shop.ask()
+    shop.pass_(5 * HOUR)
+    assert (await _mrr(shop))[0] is False
+    await shop.door.ports.connection_secrets.save_secrets(shop.own, "stripe", {"webhook_secret": "other"})
+    assert await shop.reading.read(shop.own, at_once=True) == []
+    assert (await _mrr(shop))[0] is True
