@@ -119,7 +119,6 @@ from service_core.commerce.providers.app_stores.events import map_app_store as m
 from service_core.commerce.providers.app_stores.model import AppStoreKind as AppStoreKind
 from service_core.commerce.providers.app_stores.model import AppStoreMessage as AppStoreMessage
 from service_core.commerce.providers.fields import MessageFields as MessageFields
-from service_core.commerce.providers.model import AMOUNTS as AMOUNTS
 from service_core.commerce.providers.model import Delivery as Delivery
 from service_core.commerce.providers.model import Mapped as Mapped
 from service_core.commerce.providers.model import ProviderMessage as ProviderMessage
@@ -240,7 +239,9 @@ from service_core.insight.funnels.ports import FunnelPlan as FunnelPlan
 from service_core.insight.funnels.ports import Funnels as Funnels
 from service_core.insight.funnels.ports import FunnelStep as FunnelStep
 from service_core.insight.funnels.ports import FunnelTable as FunnelTable
+from service_core.insight.fx.model import MOST as MOST
 from service_core.insight.fx.model import DayRate as DayRate
+from service_core.insight.fx.model import Rates as Rates
 from service_core.insight.fx.ports import RatesDown as RatesDown
 from service_core.insight.fx.ports import RatesKnown as RatesKnown
 from service_core.insight.fx.ports import RateSource as RateSource
@@ -268,6 +269,7 @@ from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
 from service_core.insight.orders import CHARGE as CHARGE
 from service_core.insight.orders import FREE_ORDERS as FREE_ORDERS
+from service_core.insight.orders import MONEY_PARTS as MONEY_PARTS
 from service_core.insight.orders import REFUND as REFUND
 from service_core.insight.orders import REPEAT as REPEAT
 from service_core.insight.orders import STOREFRONTS as STOREFRONTS
@@ -276,6 +278,8 @@ from service_core.insight.orders import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.insight.orders import each_order_once as each_order_once
 from service_core.insight.orders import moment as moment
 from service_core.insight.orders import movement as movement
+from service_core.insight.orders import order_ids as order_ids
+from service_core.insight.orders import parts_of as parts_of
 from service_core.insight.orders import provider as provider
 from service_core.insight.people.ports import MOST_CLAIMS as MOST_CLAIMS
 from service_core.insight.people.ports import MOST_OF_A_PERSON as MOST_OF_A_PERSON
@@ -326,6 +330,7 @@ from service_core.insight.touches import Visit as Visit
 from service_core.insight.touches import told_visits as told_visits
 from service_core.insight.touches import visits as visits
 from service_core.insight.trailing import trailing as trailing
+from service_core.intake.amounts import CHARGE_PARTS as CHARGE_PARTS
 from service_core.intake.model import CAMPAIGN_COLUMNS as CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as COLUMNS
 from service_core.intake.model import PAGE_VIEWS as PAGE_VIEWS
@@ -355,6 +360,7 @@ from service_core.intake.ports import SessionKey as SessionKey
 from service_core.intake.ports import SessionState as SessionState
 from service_core.intake.ports import TaggedLink as TaggedLink
 from service_core.kernel.clock import Clock as Clock
+from service_core.kernel.clock import epoch_milliseconds as epoch_milliseconds
 from service_core.kernel.clock import system_clock as system_clock
 from service_core.kernel.errors import Conflict as Conflict
 from service_core.kernel.errors import NotFound as NotFound
@@ -366,7 +372,6 @@ from service_core.kernel.money import split as split
 from service_core.kernel.money import to_major as to_major
 from service_core.kernel.money import to_minor as to_minor
 from service_core.kernel.operations import Budget as Budget
-from service_core.kernel.clock import epoch_milliseconds as epoch_milliseconds
 from service_core.kernel.operations import Operation as Operation
 from service_core.kernel.operations import Reply as Reply
 from service_core.kernel.operations import Scope as Scope
@@ -379,6 +384,8 @@ from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
 from service_core.kernel.sharing import Shared as Shared
+from service_core.kernel.sharing import outcomes as outcomes
+from service_core.kernel.wall_clock import local_date as local_date
 from service_core.kernel.writable import require_writable as require_writable
 from service_core.workspace.limits.ports import UsageNotices as UsageNotices
 from service_core.workspace.links.clicks import Click as Click

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from hosts.client_address import ClientAddress
-from hosts.guard import App, Receive, Scope, Send, is_clear, refuse
+from hosts.guard import App, Receive, Scope, Send, refuse
 from hosts.ingest import page_script
 from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
 from hosts.ingest.faults import answer_to
@@ -42,15 +42,13 @@ Work = Callable[[Companions, Asked], Awaitable[Answer]]
 
 
 def companion_app(stands_on: Companions) -> App:
-    """The ASGI application; every other path is not found."""
+    """The ASGI application, behind one that guards; every other path is not found."""
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         work = _work(scope["method"], scope["path"])
-        if not is_clear(scope):
-            await refuse(scope, send)
-        elif work is not None:
+        if work is not None:
             await _serve(stands_on, work, scope, receive, send)
         elif scope["path"] == page_script.PATH:
             await page_script.serve(scope, send)

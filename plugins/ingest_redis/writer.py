@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from plugins.ingest_redis.entries import Entry, Keys
 from plugins.ingest_redis.server import script
 from plugins.ingest_redis.settings import IngestRedisSettings
-from service_core.plugin import Offer, QueueFailed, Shared
+from service_core.plugin import Offer, QueueFailed, Shared, outcomes
 
 WINDOW: Final = 7 * 24 * 3_600_000_000
 """Microseconds a claim holds; a repeat later than that is a new event (contract 10.1)."""
@@ -71,8 +71,8 @@ class Writer:
         """
         if len(self._shared) >= self._settings.gather:
             raise QueueFailed("queue")
-        found = await asyncio.gather(*map(self._shared.ask, offered), return_exceptions=True)
-        return [each if isinstance(each, Offer | QueueFailed) else QueueFailed("queue") for each in found]
+        found = await outcomes([self._shared.ask(each) for each in offered], QueueFailed)
+        return [QueueFailed("queue") if each is None else each for each in found]
 
     def reject(self, rejected: Rejected, events: int) -> None:
         """Count rejected events with the next call, or soon when there is none."""

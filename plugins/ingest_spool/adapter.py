@@ -28,6 +28,7 @@ from service_core.plugin import (
     QueueState,
     Reason,
     StartupError,
+    outcomes,
     require_writable,
 )
 
@@ -84,8 +85,7 @@ class Spool:
         """The same for several; see `IngestQueue.offer_all`. They wait for one commit, or for two at the most."""
         for arrival in arrivals:
             _check(arrival)
-        found = await asyncio.gather(*self._writer.offer(arrivals), return_exceptions=True)
-        return [each if isinstance(each, Offer | QueueFailed) else QueueFailed("queue") for each in found]
+        return await outcomes(self._writer.offer(arrivals), QueueFailed)
 
     async def reject(
         self,

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+F = TypeVar("F", bound=Exception)
 
 
 class Shared(Generic[Q, A]):
@@ -78,3 +79,25 @@ class Shared(Generic[Q, A]):
         for _, future in hit:
             if not future.done():
                 future.set_exception(self._failure(fault))
+
+
+async def outcomes(asked: Sequence[asyncio.Future[A]], failure: type[F]) -> list[A | F]:
+    """What became of each, once all are decided; an expected failure stands in the place of its answer.
+
+    Answers of one call come at once: to wait for the first is to wait for all.
+
+    Args:
+        asked: futures nobody else waits for.
+        failure: the exception that is an outcome; any other is raised.
+    """
+    found: list[A | F] = []
+    try:
+        for future in asked:
+            try:
+                found.append(await future)
+            except failure as fault:
+                found.append(fault)
+    finally:
+        for future in asked[len(found) :]:
+            future.cancel()
+    return found

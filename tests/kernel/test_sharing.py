@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service_core.kernel.sharing import Shared
+from service_core.kernel.sharing import Shared, outcomes
 
 
 class Desk:
@@ -68,3 +68,25 @@ async def test_a_caller_who_left_disturbs_nobody(desk, shared):
     leaving.cancel()
     desk.open.set()
     assert await staying == 4
+
+
+async def test_what_became_of_each_is_told_once_all_are_decided(desk, shared):
+    assert await outcomes([shared.ask(1), shared.ask(2)], LookupError) == [2, 4]
+    assert await outcomes([], LookupError) == []
+    desk.fault = OSError("away")
+    found = await outcomes([shared.ask(1), shared.ask(2)], RuntimeError)
+    assert [str(one) for one in found] == ["away", "away"]
+    with pytest.raises(RuntimeError):
+        await outcomes([shared.ask(1), shared.ask(2)], LookupError)
+
+
+async def test_whoever_waits_for_several_and_leaves_leaves_none_behind(desk, shared):
+    desk.open.clear()
+    asked = [shared.ask(1), shared.ask(2)]
+    waiting = asyncio.create_task(outcomes(asked, LookupError))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert all(future.cancelled() for future in asked)
+    desk.open.set()
+    assert await shared.ask(3) == 6
