@@ -54,7 +54,8 @@ def add(
     ] = None,
     secret: SecretNames = None,
     status: Annotated[
-        StatusName | None, typer.Option(help="How it stands; pending with a secret, else connected.")
+        StatusName | None,
+        typer.Option(help="How it stands; pending with a secret until it is read, else connected."),
     ] = None,
     error: Annotated[str | None, typer.Option(metavar="TEXT", help="What is wrong with it.")] = None,
     workspace: WorkspaceId = None,
@@ -71,7 +72,8 @@ def add(
     described = _kind(provider, kind)
     accounts = _accounts(account or [], asset or [])
     secrets = read_secrets(secret or [])
-    usual = ConnectionStatus.PENDING if secrets else ConnectionStatus.CONNECTED
+    is_begun = bool(secrets) and not _is_only_sent_to(provider)
+    usual = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
     standing = ConnectionStatus(status.value) if status else usual
 
     async def save() -> tuple["Connection", str | None]:
@@ -150,8 +152,8 @@ async def _renewed(
         known = {one.provider: one for one in await ports.workspace.connections(owner.id)}
         if provider not in known:
             raise typer.BadParameter(f"{provider} is not connected", param_hint="PROVIDER")
-        was_read = known[provider].last_synced_at is not None
-        status = ConnectionStatus.CONNECTED if was_read else ConnectionStatus.PENDING
+        is_begun = known[provider].last_synced_at is None and not _is_only_sent_to(provider)
+        status = ConnectionStatus.PENDING if is_begun else ConnectionStatus.CONNECTED
         connection = replace(known[provider], status=status, error=None)
         await ports.connection_secrets.save_secrets(owner.id, provider, secrets)
         await ports.workspace.save_connection(connection)
@@ -216,9 +218,16 @@ def _brought() -> "dict[str, ProviderKind]":
     from service_core.insight.connections.model import ProviderKind
 
     registry = installed()
-    return dict.fromkeys(registry.ad_platforms, ProviderKind.ADS) | dict.fromkeys(
-        registry.revenue_providers, ProviderKind.REVENUE
-    )
+    ads = dict.fromkeys((*registry.ad_platforms, *registry.conversion_senders), ProviderKind.ADS)
+    return ads | dict.fromkeys(registry.revenue_providers, ProviderKind.REVENUE)
+
+
+def _is_only_sent_to(provider: str) -> bool:
+    """Whether nothing is read of a provider, so that nothing would ever tell that it is connected."""
+    from hosts.composition.compose import installed
+
+    registry = installed()
+    return provider in registry.conversion_senders and provider not in registry.ad_platforms
 
 
 def _accounts(accounts: list[str], assets: list[str]) -> "tuple[ConnectedAccount, ...]":

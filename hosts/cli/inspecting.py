@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from service_core.extension.registry import Registry
     from service_core.kernel.settings import Settings
 
 config = typer.Typer(help="Check the settings.", no_args_is_help=True, rich_markup_mode=None)
@@ -24,7 +25,7 @@ def _settings() -> None:
 def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """List what is installed.
 
-    Adapters, metrics, dimensions, attribution models, ad platforms and revenue providers; with a settings
+    Adapters, metrics, dimensions, attribution models, ad platforms, revenue providers; with a settings
     file also the adapters that deployment uses.
     """
     from hosts.composition.compose import installed
@@ -47,14 +48,22 @@ def plugins(config: ConfigFile = DEFAULT_CONFIG) -> None:
     console.print()
     console.print(_table(("model", "name"), ((one.id, one.label) for one in registry.models.by_id.values())))
     console.print()
-    ads, revenue = (sorted(known) for known in (registry.ad_platforms, registry.revenue_providers))
-    providers = [(one, "spend") for one in ads] + [(one, "revenue") for one in revenue]
-    console.print(_table(("provider", "tells of"), providers))
+    console.print(_table(("provider", "for"), _providers(registry)))
     console.print()
     if settings is not None:
         console.print(_table(("setting", "adapter"), _adapters(settings)))
         console.print()
     console.print(_table(("plugins",), [(", ".join(registry.plugins),)]))
+
+
+def _providers(registry: "Registry") -> "Iterator[tuple[str, str]]":
+    """What can be connected, and what comes or goes by it."""
+    for known, purpose in (
+        (registry.ad_platforms, "spend"),
+        (registry.conversion_senders, "conversions"),
+        (registry.revenue_providers, "revenue"),
+    ):
+        yield from ((one, purpose) for one in sorted(known))
 
 
 @config.command()

@@ -83,6 +83,16 @@ def test_credentials_are_renewed_and_everything_else_stays(touchpoint, deploymen
     assert secret_of(deployment, "meta")[0] == {"access_token": "new"}
 
 
+def test_a_platform_that_is_only_sent_to_is_connected_at_once(touchpoint, deployment):
+    config = ("--config", deployment["config"])
+    key = ("--secret", "api_key")
+    add = ("connection", "add", "openai", *key, "--asset", "adacct_1/pixel_1=Shop")
+    added = touchpoint(*add, *config, typed="sk-1\n").output.split()
+    assert added == ["openai", "connected", "adacct_1/pixel_1"]
+    assert touchpoint("connection", "renew", "openai", *key, *config, typed="sk-2\n").output.split() == added
+    assert secret_of(deployment, "openai")[0] == {"api_key": "sk-2"}
+
+
 def test_a_value_on_the_command_line_is_refused_and_not_repeated(touchpoint, deployment):
     config = ("--config", deployment["config"])
     typed = touchpoint("connection", "add", "meta", "--secret", "access_token=EAABhush", *config, code=2)
