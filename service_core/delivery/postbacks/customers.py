@@ -107,11 +107,11 @@ def _told(event: Event, user_agent: str | None) -> Customer:
         fbc=event.fbc,
         fbp=event.fbp,
         ttp=event.ttp,
+        os=event.os,
+        os_version=event.os_version,
         user_id=_real(event.user_id),
         visitor_id=_real(event.visitor_id),
         anonymous_id=_real(event.anonymous_id),
-        os=event.os,
-        os_version=event.os_version,
     )
     told = _completed(told, _described(event.event_data))
     return told if told.country else replace(told, country=event.country)
