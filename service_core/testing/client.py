@@ -7,12 +7,14 @@ same id until there is an answer. `Books.check` then compares with what a store 
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 PAUSE_SECONDS: Final = 0.02
+BATCHED: Final = 3
 ANSWERED_WITHIN_SECONDS: Final = 200.0
 """No service of a test is away for so long: a client gives up, so its test ends."""
 _FAULTS: Final = (OSError, EOFError, TimeoutError)
@@ -124,7 +126,9 @@ async def keep_sending(
         while not stop.is_set():
             event_id = ids()
             books.sent.add(event_id)
-            reply = await _until_answered(books, connection, key, event_id)
+            body = {"event": "purchase", "user_id": "u", "event_id": event_id}
+            ask = partial(connection.post, "/track", json.dumps(body).encode(), {"X-API-Key": key})
+            reply = await _until_answered(books, ask, {event_id})
             if reply.status == HTTPStatus.OK and (reply.body["success"] or event_id in books.retried):
                 books.acknowledged.add(event_id)
             else:
@@ -133,17 +137,40 @@ async def keep_sending(
         connection.close()
 
 
-async def _until_answered(books: Books, connection: Connection, key: str, event_id: str) -> Reply:
-    body = json.dumps({"event": "purchase", "user_id": "u", "event_id": event_id}).encode()
+async def keep_batching(
+    books: Books, connection: Connection, workspace: str, ids: Callable[[], str], stop: asyncio.Event
+) -> None:
+    """The same as a browser does it: `BATCHED` events a request, under the public id of a workspace.
+
+    Raises:
+        TimeoutError: nobody answered for 200 seconds.
+    """
+    try:
+        while not stop.is_set():
+            batch = {ids() for _ in range(BATCHED)}
+            books.sent |= batch
+            events = [{"event": "page_view", "visitor_id": "v", "event_id": one} for one in batch]
+            body = json.dumps({"workspace_id": workspace, "events": events}).encode()
+            reply = await _until_answered(books, partial(connection.post, "/batch", body, {}), batch)
+            known = 0 if reply.status != HTTPStatus.OK else reply.body["accepted"] + reply.body["duplicates"]
+            if known == BATCHED and (reply.body["duplicates"] == 0 or batch <= books.retried):
+                books.acknowledged |= batch
+            else:
+                books.unexpected.append(reply)
+    finally:
+        connection.close()
+
+
+async def _until_answered(books: Books, ask: Callable[[], Awaitable[Reply]], events: set[str]) -> Reply:
     async with asyncio.timeout(ANSWERED_WITHIN_SECONDS):
         while True:
             try:
-                reply = await connection.post("/track", body, {"X-API-Key": key})
+                reply = await ask()
             except _FAULTS:
-                books.retried.add(event_id)  # unknown: the next attempt finds out
+                books.retried |= events  # unknown: the next attempt finds out
             else:
                 if reply.status not in _TRY_AGAIN:
                     return reply
                 if reply.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-                    books.retried.add(event_id)
+                    books.retried |= events
             await asyncio.sleep(PAUSE_SECONDS)

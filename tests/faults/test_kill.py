@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hosts.ingest.child import IngestChild
-from service_core.testing.client import Books, Connection, keep_sending
+from service_core.testing.client import Books, Connection, keep_batching, keep_sending
 from service_core.testing.loopback import held_port
 
-CLIENTS = 16
+CLIENTS = 12
+"""Besides a browser of each workspace."""
 BETWEEN_KILLS = 150
 """Acknowledged events before the next kill."""
 
@@ -47,6 +48,14 @@ async def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing(de
             )
         )
         for n in range(CLIENTS)
+    ]
+    senders += [
+        asyncio.create_task(
+            keep_batching(
+                books, Connection(child.address), workspace.public_id, lambda: f"e{next(numbers)}", stop
+            )
+        )
+        for workspace in deployment.workspaces
     ]
     first, restarts = worked(child.process.pid), []
     for kill in range(20 if full else 3):
