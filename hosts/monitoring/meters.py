@@ -23,6 +23,9 @@ WAITING: Final = Gauge(
 QUEUE_AGE: Final = Gauge(
     "touchpoint_queue_age_seconds", "How long the oldest of them has waited.", multiprocess_mode="mostrecent"
 )
+FORGOTTEN: Final = Counter(
+    "touchpoint_quarantine_forgotten", "Events that could not be stored and were kept for long enough."
+)
 STORED: Final = Counter("touchpoint_events_stored", "Events that are new in the event store.")
 APPEND_SECONDS: Final = Histogram(
     "touchpoint_append_seconds", "One batch into the event store.", buckets=_FAST

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hosts.composition.container import PORTS
 from hosts.composition.wrapping import Around, asked
 from hosts.monitoring import meters
-from service_core.intake.ports import EventStore
+from service_core.intake.ports import EventStore, Offer
 
 Method = Callable[..., Awaitable[Any]]
 
@@ -36,10 +36,43 @@ def _offer(offer: Method, _: str) -> Method:
     return counted
 
 
+def _offer_all(offer_all: Method, _: str) -> Method:
+    async def counted(arrivals: Any) -> Any:
+        try:
+            outcomes = await offer_all(arrivals)
+        except Exception:
+            meters.EVENTS.labels("failed").inc(len(arrivals))
+            raise
+        for outcome in outcomes:
+            meters.EVENTS.labels(outcome.value if isinstance(outcome, Offer) else "failed").inc()
+        return outcomes
+
+    return counted
+
+
 def _reject(reject: Method, _: str) -> Method:
-    async def counted(workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime) -> Any:
-        meters.EVENTS.labels(f"rejected_{reason.value}").inc()
-        return await reject(workspace_id, key_id, channel, reason, at)
+    async def counted(
+        workspace_id: Any, key_id: Any, channel: Any, reason: Any, at: datetime, *, events: int = 1
+    ) -> Any:
+        meters.EVENTS.labels(f"rejected_{reason.value}").inc(events)
+        return await reject(workspace_id, key_id, channel, reason, at, events=events)
+
+    return counted
+
+
+def _repeat(repeat: Method, _: str) -> Method:
+    async def counted(*known: Any) -> Any:
+        meters.EVENTS.labels(Offer.DUPLICATE.value).inc()
+        return await repeat(*known)
+
+    return counted
+
+
+def _forget(forget: Method, _: str) -> Method:
+    async def counted(before: datetime) -> Any:
+        gone = await forget(before)
+        meters.FORGOTTEN.inc(sum(gone.values()))
+        return gone
 
     return counted
 
@@ -86,7 +119,14 @@ def _age(moment: datetime) -> float:
 
 
 _WATCHES: Final[Mapping[str, Mapping[str, Callable[[Method, str], Method]]]] = {
-    "queue": {"offer": _offer, "reject": _reject, "state": _state},
+    "queue": {
+        "offer": _offer,
+        "offer_all": _offer_all,
+        "reject": _reject,
+        "repeat": _repeat,
+        "forget": _forget,
+        "state": _state,
+    },
     "events": {"append": _append, **dict.fromkeys(READS, _read)},
 }
 """Port -> method -> what is put around it."""

@@ -20,7 +20,7 @@ from hosts.composition.revenue import provider_reading_of
 from hosts.composition.wrapping import wrapped
 from hosts.monitoring.canary import Canary
 from hosts.roles.model import Role
-from hosts.roles.tasks import Work, consuming, exporting, scheduled, sending
+from hosts.roles.tasks import Work, consuming, exporting, forgetting, scheduled, sending
 from hosts.serving import address_of, bind, serve, settle, stop_on_signals
 from hosts.worker.exports import exporter_of
 from service_core.gateway.readiness import Probe, Readiness, queue_probe, store_probe
@@ -109,6 +109,7 @@ async def _scheduler(given: Given, stop: asyncio.Event) -> None:
             ports,
             stop,
             *scheduled(ports, exporter_of(ports, registry), rounds, stop),
+            forgetting(ports, settings.ingest, stop),
             *sending(ports, settings.postbacks, stop),
             monitoring.sing(canary, ports, settings.monitoring, stop),
             probes=[canary.probe()],

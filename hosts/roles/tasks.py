@@ -1,6 +1,7 @@
 """What the roles do, each as tasks over ports that are open; one process may do it all."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final
@@ -31,6 +32,8 @@ RATES_SECONDS: Final = 60
 ADDRESSES_KEPT: Final = timedelta(days=7)
 """How long clicks keep the address they came from (semantics 22)."""
 
+_log: Final = logging.getLogger("touchpoint.quarantine")
+
 Work = Coroutine[Any, Any, None]
 """A task that ends when its process is told to stop."""
 
@@ -56,6 +59,11 @@ def scheduled(
     yield every(monitoring.BEAT_SECONDS, lambda: monitoring.count_exports(ports.workspace), stop)
 
 
+def forgetting(ports: Ports, settings: IngestSettings, stop: asyncio.Event) -> Work:
+    """Let go of events that could not be stored once they were kept for long enough."""
+    return every(FORGET_SECONDS, lambda: forget_quarantine(ports, settings.quarantine_days), stop)
+
+
 def sending(ports: Ports, settings: PostbacksSettings, stop: asyncio.Event) -> Iterator[Work]:
     """Send conversions, where anything is installed that does."""
     delivery = delivery_of(ports, settings)
@@ -78,6 +86,18 @@ def proofs_of(ports: Ports) -> Proofs:
 async def forget_clicks(ports: Ports) -> None:
     """Let go of the addresses of clicks that are old enough."""
     await ports.workspace.forget_addresses(ports.clock() - ADDRESSES_KEPT)
+
+
+async def forget_quarantine(ports: Ports, days: int) -> None:
+    """Let go of what is older than so many days, 0 for nothing, and say of how much."""
+    gone = await ports.quarantine.forget(ports.clock() - timedelta(days=days)) if days else {}
+    for workspace_id, events in gone.items():
+        _log.warning(
+            "%d events of workspace %s that could not be stored are forgotten after %d days",
+            events,
+            workspace_id,
+            days,
+        )
 
 
 def exporting(ports: Ports, exporter: Exporter, stop: asyncio.Event) -> Work:

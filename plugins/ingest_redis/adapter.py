@@ -132,3 +132,7 @@ class RedisQueue:
     async def replay(self, workspace_id: UUID) -> int:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         return await self._consumer.replay(workspace_id)
+
+    async def forget(self, before: datetime) -> dict[UUID, int]:
+        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        return await self._consumer.forget(before)

@@ -4,13 +4,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.entries import Keys, queued
+from plugins.ingest_redis.entries import Keys, micros, queued, received_of
 from plugins.ingest_redis.server import script
 from plugins.ingest_redis.settings import IngestRedisSettings
 from service_core.plugin import Event, Quarantined, Queued
@@ -33,6 +33,7 @@ class Consumer:
     """
 
     def __init__(self, redis: Redis, keys: Keys, settings: IngestRedisSettings) -> None:
+        self._redis = redis
         self._keys = keys
         self._silent = int(settings.reclaim_seconds * 1000)
         self._name = f"{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
@@ -67,6 +68,26 @@ class Consumer:
         while some := await self._replay(keys, [self._keys.ledger, _REPLAYED_AT_ONCE]):
             moved += some
         return moved
+
+    async def forget(self, before: datetime) -> dict[UUID, int]:
+        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        prefix, gone = self._keys.quarantine, dict[UUID, int]()
+        async for key in self._redis.scan_iter(match=f"{prefix}*"):
+            if dropped := await self._forget_in(key, micros(before)):
+                gone[UUID(hex=key.decode().removeprefix(prefix))] = dropped
+        return gone
+
+    async def _forget_in(self, key: bytes, before: int) -> int:
+        """They may lie in any order: what was put back in the queue may have been set aside again."""
+        dropped, start = 0, "-"
+        while True:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                page: Any = await self._redis.xrange(key, min=start, count=_REPLAYED_AT_ONCE)
+                old = [name for name, fields in page if received_of(fields) < before]
+                dropped += await self._redis.xdel(key, *old) if old else 0
+            if len(page) < _REPLAYED_AT_ONCE:
+                return dropped
+            start = f"({page[-1][0].decode()}"
 
     async def leave(self) -> None:
         """Take the name off the group."""

@@ -1,5 +1,6 @@
 """An arrival as an entry of the stream and back, and the names of the keys."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -51,6 +52,12 @@ class Entry(NamedTuple):
 def micros(moment: datetime) -> int:
     """An aware instant as microseconds since 1970, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def received_of(fields: Mapping[bytes, bytes]) -> int:
+    """When an entry was received, in microseconds since 1970."""
+    received: int = orjson.loads(fields[b"meta"])[2]
+    return received
 
 
 def instant(value: int) -> datetime:

@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-import orjson
 from redis.asyncio import Redis
 
-from plugins.ingest_redis.entries import Keys, hour_start, hours, instant, queued
+from plugins.ingest_redis.entries import Keys, hour_start, hours, instant, queued, received_of
 from plugins.ingest_redis.server import FAULTS
 from plugins.ingest_redis.settings import IngestRedisSettings
 from service_core.plugin import Channel, LedgerRow, Quarantined, QueueState, StoreUnavailable, system_clock
@@ -59,7 +58,7 @@ class Reader:
             pipe.xlen(self._keys.stream)
             pipe.xrange(self._keys.stream, count=1)
             waiting, oldest = await pipe.execute()
-        received = instant(orjson.loads(oldest[0][1][b"meta"])[2]) if oldest else None
+        received = instant(received_of(oldest[0][1])) if oldest else None
         state = QueueState(waiting, received)
         self._known = state, asked_at
         return state

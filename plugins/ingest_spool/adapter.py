@@ -128,6 +128,10 @@ class Spool:
         """Put the quarantined events of a workspace back in the queue; returns how many."""
         return await self._writer.run(lambda connection: settling.replay(connection, workspace_id))
 
+    async def forget(self, before: datetime) -> dict[UUID, int]:
+        """Let go of what is quarantined since before a time; returns how many of each workspace."""
+        return await self._writer.run(lambda connection: settling.forget(connection, before))
+
     @contextmanager
     def _complaining(self) -> Iterator[None]:
         require_writable("ingest.queue", self._path.parent, self._path)

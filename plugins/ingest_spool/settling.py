@@ -1,15 +1,26 @@
 """The consumer's side of the file: what waits, and what became of it."""
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import orjson
 
-from plugins.ingest_spool.arrivals import PLACES, Entry, Lane, as_json, entries, lane_of, lanes, put, queued
+from plugins.ingest_spool.arrivals import (
+    PLACES,
+    Entry,
+    Lane,
+    as_json,
+    entries,
+    lane_of,
+    lanes,
+    micros,
+    put,
+    queued,
+)
 from plugins.ingest_spool.claims import sweep
 from plugins.ingest_spool.schema import transaction
 from service_core.plugin import Event, Quarantined, Queued, QueueState
@@ -35,6 +46,9 @@ _SET_ASIDE: Final = """
 """
 _ASIDE: Final = """
     SELECT seq, lane, arrival, body, reason FROM quarantine WHERE workspace = ? ORDER BY seq LIMIT ?
+"""
+_FORGET: Final = """
+    DELETE FROM quarantine WHERE (arrival ->> 3) < ? RETURNING workspace
 """
 
 Counts = defaultdict[Lane, list[int]]
@@ -105,6 +119,13 @@ def replay(connection: sqlite3.Connection, workspace_id: UUID) -> int:
         _count(connection, counts)
         connection.execute("DELETE FROM quarantine WHERE workspace = ?", (str(workspace_id),))
     return len(aside)
+
+
+def forget(connection: sqlite3.Connection, before: datetime) -> dict[UUID, int]:
+    """Let go of quarantined arrivals received before a time; returns how many of each workspace."""
+    with transaction(connection):
+        gone = connection.execute(_FORGET, (micros(before),)).fetchall()
+    return Counter(UUID(workspace) for (workspace,) in gone)
 
 
 def state(connection: sqlite3.Connection) -> QueueState:

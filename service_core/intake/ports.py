@@ -104,6 +104,9 @@ class Quarantine(Protocol):
     async def replay(self, workspace_id: UUID) -> int:
         """Put them back in the queue, each under its sequence; returns how many."""
 
+    async def forget(self, before: datetime) -> dict[UUID, int]:
+        """Let go of those received before a time; returns how many of each workspace. The ledger stays as it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionState:

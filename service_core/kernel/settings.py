@@ -94,6 +94,12 @@ class IngestSettings(Section):
         description="Addresses or networks of the proxies in front; only theirs is a forwarded client "
         "address believed.",
     )
+    quarantine_days: int = Field(
+        90,
+        ge=0,
+        description="How many days events are kept that could not be stored, so that they can be put back; 0 for "
+        "ever.",
+    )
 
 
 class LimitsSettings(Section):

@@ -54,6 +54,21 @@ class Walking(Kit):
         assert await queue.quarantined(sender.workspace, 10) == []
         assert sorted(waiting.seq for waiting in await queue.take(10)) == [each.seq for each in taken]
 
+    async def test_what_was_set_aside_is_forgotten_once_it_is_old_and_stays_counted(
+        self, queue: Any, sender: Sender
+    ) -> None:
+        other = Sender()
+        for whose, days in ((sender, 0), (sender, 1), (sender, 2), (other, 0)):
+            await queue.offer(whose.arrival(f"e{days}", at=NOON + timedelta(days=days)))
+        taken = await queue.take(10)
+        await queue.settle([], [Quarantined(each, "no number") for each in (taken[2], *taken[:2], taken[3])])
+        gone = await queue.forget(NOON + timedelta(days=1, hours=1))
+        assert (gone[sender.workspace], gone[other.workspace]) == (2, 1)
+        assert await queue.forget(NOON) == {}
+        (left,) = await queue.quarantined(sender.workspace, 10)
+        assert left.queued.arrival.event_id == "e2"
+        assert [row.quarantined for row in await sender.rows(queue)] == [1, 1, 1]
+
     async def test_what_one_process_offers_another_takes(self, queues: Queues, sender: Sender) -> None:
         async with queues() as ingest, queues() as consumer:
             await ingest.offer(sender.arrival())
