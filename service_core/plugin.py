@@ -181,6 +181,7 @@ from service_core.delivery.postbacks.outbox import Outbox as Outbox
 from service_core.delivery.postbacks.ports import BatchRejected as BatchRejected
 from service_core.delivery.postbacks.ports import ConversionSender as ConversionSender
 from service_core.delivery.postbacks.ports import MovableSender as MovableSender
+from service_core.delivery.postbacks.ports import Terms as Terms
 from service_core.delivery.postbacks.ports import Throttle as Throttle
 from service_core.delivery.postbacks.ports import check_answer as check_answer
 from service_core.delivery.postbacks.postback import Postback as Postback

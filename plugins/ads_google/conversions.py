@@ -16,6 +16,7 @@ from service_core.plugin import (
     PlatformDown,
     Rejected,
     SendOutcome,
+    Terms,
     Throttle,
     ad_calls,
     ad_figures,
@@ -31,7 +32,14 @@ GOOGLE: Final = Platform(
     "https://googleads.googleapis.com/…/customers/{account}:uploadClickConversions",
 )
 SECONDS: Final = 25.0
-_THROTTLE: Final = Throttle(2_000, timedelta(days=1))
+TERMS: Final = Terms(
+    age_limit=timedelta(days=90),
+    batch=2_000,
+    throttle=Throttle(2_000, timedelta(days=1)),
+    click_types=("gclid", "gbraid", "wbraid"),
+    click_window=timedelta(days=90),
+    match_keys=frozenset({"gclid", "gbraid", "wbraid", "email", "phone"}),
+)
 _BAD: Final = HTTPStatus.BAD_REQUEST
 _NOT_ALLOWED: Final = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 """Google lets nobody begin to upload conversions since June 2026; the credentials are good for everything else."""
@@ -51,13 +59,7 @@ class GoogleConversions:
     tokens: str = TOKENS
     clock: Clock = system_clock
     platform: Platform = GOOGLE
-    age_limit: timedelta = timedelta(days=90)
-    batch: int = 2_000
-    throttle: Throttle = _THROTTLE
-    click_types: tuple[str, ...] = ("gclid", "gbraid", "wbraid")
-    click_window: timedelta = timedelta(days=90)
-    match_keys: frozenset[str] = frozenset({"gclid", "gbraid", "wbraid", "email", "phone"})
-    valued: frozenset[str] = frozenset()
+    terms: Terms = TERMS
 
     @property
     def id(self) -> str:

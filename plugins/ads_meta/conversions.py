@@ -19,6 +19,7 @@ from service_core.plugin import (
     PlatformRefused,
     Rejected,
     SendOutcome,
+    Terms,
     Throttle,
     ad_calls,
     check_answer,
@@ -38,7 +39,15 @@ META: Final = Platform(
     ),
 )  # fmt: skip
 SECONDS: Final = 25.0
-_THROTTLE: Final = Throttle(200, timedelta(hours=1))
+TERMS: Final = Terms(
+    age_limit=timedelta(days=7),
+    batch=1_000,
+    throttle=Throttle(200, timedelta(hours=1)),
+    click_types=("fbclid",),
+    click_window=timedelta(days=90),
+    match_keys=frozenset({"email", "phone", "fbclid", "fbc", "fbp", "user_id", "visitor_id", "anonymous_id"}),
+    valued=frozenset({"Purchase"}),
+)
 _NO_PIXEL: Final = 33
 """Subcode of an object that is not there, or not for whoever asks: no conversion is at fault."""
 
@@ -55,15 +64,7 @@ class MetaConversions:
     api: str = API
     clock: Clock = system_clock
     platform: Platform = META
-    age_limit: timedelta = timedelta(days=7)
-    batch: int = 1_000
-    throttle: Throttle = _THROTTLE
-    click_types: tuple[str, ...] = ("fbclid",)
-    click_window: timedelta = timedelta(days=90)
-    match_keys: frozenset[str] = frozenset(
-        {"email", "phone", "fbclid", "fbc", "fbp", "user_id", "visitor_id", "anonymous_id"}
-    )
-    valued: frozenset[str] = frozenset({"Purchase"})
+    terms: Terms = TERMS
 
     @property
     def id(self) -> str:

@@ -14,6 +14,7 @@ from service_core.plugin import (
     Destination,
     Platform,
     SendOutcome,
+    Terms,
     Throttle,
     ad_calls,
     check_answer,
@@ -23,7 +24,15 @@ from service_core.plugin import (
 OPENAI: Final = Platform(
     "openai", "OpenAI", "pixel_id", "pixel", "https://bzr.openai.com/…/events?pid={asset}", tuple(SHAPES)
 )
-_THROTTLE: Final = Throttle(1_000, timedelta(hours=1))
+TERMS: Final = Terms(
+    age_limit=timedelta(days=7),
+    batch=1_000,
+    throttle=Throttle(1_000, timedelta(hours=1)),
+    click_types=("oppref",),
+    click_window=timedelta(days=30),
+    match_keys=frozenset({"oppref", "email", "user_id", "visitor_id", "anonymous_id"}),
+    valued=frozenset({"order_created"}),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +47,7 @@ class OpenAIConversions:
     api: str = API
     clock: Clock = system_clock
     platform: Platform = OPENAI
-    age_limit: timedelta = timedelta(days=7)
-    batch: int = 1_000
-    throttle: Throttle = _THROTTLE
-    click_types: tuple[str, ...] = ("oppref",)
-    click_window: timedelta = timedelta(days=30)
-    match_keys: frozenset[str] = frozenset({"oppref", "email", "user_id", "visitor_id", "anonymous_id"})
-    valued: frozenset[str] = frozenset({"order_created"})
+    terms: Terms = TERMS
 
     @property
     def id(self) -> str:

@@ -19,6 +19,7 @@ from service_core.plugin import (
     PlatformRefused,
     Rejected,
     SendOutcome,
+    Terms,
     Throttle,
     ad_calls,
     check_answer,
@@ -37,7 +38,15 @@ TIKTOK: Final = Platform(
     ),
 )  # fmt: skip
 SECONDS: Final = 25.0
-_THROTTLE: Final = Throttle(1_000, timedelta(hours=1))
+TERMS: Final = Terms(
+    age_limit=timedelta(days=7),
+    batch=1_000,
+    throttle=Throttle(1_000, timedelta(hours=1)),
+    click_types=("ttclid",),
+    click_window=timedelta(days=28),
+    match_keys=frozenset({"ttclid", "ttp", "email", "phone"}),
+    valued=frozenset({"CompletePayment"}),
+)
 _BUSY: Final = frozenset({40100, 40700})
 """Codes of too many calls, and of a fault of theirs; so are all from `_THEIRS`."""
 _THEIRS: Final = 50_000
@@ -55,13 +64,7 @@ class TikTokConversions:
     api: str = API
     clock: Clock = system_clock
     platform: Platform = TIKTOK
-    age_limit: timedelta = timedelta(days=7)
-    batch: int = 1_000
-    throttle: Throttle = _THROTTLE
-    click_types: tuple[str, ...] = ("ttclid",)
-    click_window: timedelta = timedelta(days=28)
-    match_keys: frozenset[str] = frozenset({"ttclid", "ttp", "email", "phone"})
-    valued: frozenset[str] = frozenset({"CompletePayment"})
+    terms: Terms = TERMS
 
     @property
     def id(self) -> str:

@@ -116,7 +116,7 @@ class SenderStage:
     def conversion(self, order: str, **other: Any) -> Conversion:
         """A conversion of Ada's with all there can be."""
         platform = self.sender.platform
-        click = ClickId(self.sender.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
+        click = ClickId(self.sender.terms.click_types[0], f"Click-{order}", NOON - timedelta(hours=1))
         told = Conversion(
             id=UUID(int=1),
             event=platform.events[0] if platform.events else "Purchase",
@@ -155,15 +155,15 @@ class ConversionSenderConformance:
         )
 
     def test_what_it_declares_can_be_kept(self, stage: SenderStage) -> None:
-        sender = stage.sender
+        sender, terms = stage.sender, stage.sender.terms
         assert sender.id == sender.platform.id
-        assert sender.batch >= 1
-        assert sender.throttle.calls >= 1
-        assert min(sender.age_limit, sender.click_window, sender.throttle.per) > timedelta(0)
+        assert terms.batch >= 1
+        assert terms.throttle.calls >= 1
+        assert min(terms.age_limit, terms.click_window, terms.throttle.per) > timedelta(0)
         known = {one.name for one in fields(Customer)} - {"click"}
-        assert sender.match_keys
-        assert sender.match_keys <= known | set(sender.click_types)
-        assert sender.valued <= set(sender.platform.events)
+        assert terms.match_keys
+        assert terms.match_keys <= known | set(terms.click_types)
+        assert terms.valued <= set(sender.platform.events)
 
     async def test_each_conversion_is_taken_in_its_order(self, stage: SenderStage) -> None:
         outcomes = await stage.send("a", "b", "c")
@@ -182,7 +182,7 @@ class ConversionSenderConformance:
         assert stage.books.ids() == ["a", "b"]
 
     async def test_a_full_batch_is_one_call(self, stage: SenderStage) -> None:
-        orders = [str(number) for number in range(stage.sender.batch)]
+        orders = [str(number) for number in range(stage.sender.terms.batch)]
         assert len(await stage.send(*orders)) == len(orders)
         assert stage.books.ids() == orders
         assert len(stage.books.bodies) == 1

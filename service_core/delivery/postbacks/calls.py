@@ -119,7 +119,7 @@ class Line:
                     postback,
                     _told(code),
                     now,
-                    self.sender.age_limit,
+                    self.sender.terms.age_limit,
                     http_status=http_status,
                     retry_after=retry_after,
                 )

@@ -59,7 +59,7 @@ class Customers:
         known = await self._history(workspace, person, _EVER, event, Predicate("event_name", value=IDENTIFY))
         told = _completed(told, _described(traits(one.event_data for one in known)))
         clicked = await self._history(
-            workspace, person, event.timestamp - sender.click_window, event, _has_click(sender)
+            workspace, person, event.timestamp - sender.terms.click_window, event, _has_click(sender)
         )
         return await self._with_cookies(
             workspace, person, event, sender, replace(told, click=_click([*clicked, event], event, sender))
@@ -69,12 +69,12 @@ class Customers:
         self, workspace: Workspace, person: str, event: Event, sender: ConversionSender, told: Customer
     ) -> Customer:
         """The customer with cookies of an earlier visit, where the event has none, as one of a server."""
-        wanted = [name for name in _COOKIES if name in sender.match_keys]
+        wanted = [name for name in _COOKIES if name in sender.terms.match_keys]
         if not wanted or any(getattr(event, name) for name in wanted):
             return told
         is_set = Predicate("|".join(wanted), Op.IS_SET)
         seen = await self._history(
-            workspace, person, event.timestamp - sender.click_window, event, is_set, limit=1
+            workspace, person, event.timestamp - sender.terms.click_window, event, is_set, limit=1
         )
         return replace(told, **{name: getattr(one, name) for one in seen for name in wanted})
 
@@ -96,7 +96,7 @@ def suffices(customer: Customer, sender: ConversionSender) -> bool:
     """Whether a platform can find the person by what is known."""
     told = {field.name for field in fields(customer) if getattr(customer, field.name) is not None}
     clicks = {customer.click.type} if customer.click else set()
-    return not sender.match_keys.isdisjoint(told | clicks)
+    return not sender.terms.match_keys.isdisjoint(told | clicks)
 
 
 def _told(event: Event, user_agent: str | None) -> Customer:
@@ -147,9 +147,9 @@ def _completed(told: Customer, known: Mapping[str, str]) -> Customer:
 
 
 def _has_click(sender: ConversionSender) -> Predicate:
-    if _CLICK_COLUMNS.issuperset(sender.click_types):
-        return Predicate("|".join(sender.click_types), Op.IS_SET)
-    return Predicate("click_id_type", Op.IN, sender.click_types)
+    if _CLICK_COLUMNS.issuperset(sender.terms.click_types):
+        return Predicate("|".join(sender.terms.click_types), Op.IS_SET)
+    return Predicate("click_id_type", Op.IN, sender.terms.click_types)
 
 
 def _click(history: list[Event], event: Event, sender: ConversionSender) -> ClickId | None:
@@ -167,7 +167,7 @@ def _click(history: list[Event], event: Event, sender: ConversionSender) -> Clic
 
 
 def _click_of(event: Event, sender: ConversionSender) -> tuple[str, str] | None:
-    for type_ in sender.click_types:
+    for type_ in sender.terms.click_types:
         value = getattr(event, type_) if type_ in _CLICK_COLUMNS else None
         if value is None and event.click_id_type == type_:
             value = event.click_id

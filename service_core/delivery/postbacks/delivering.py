@@ -103,7 +103,7 @@ class PostbackDelivery:
 
     def line(self, sender: ConversionSender, secrets: Mapping[str, str], state: AccountState) -> Line:
         """The line to an account."""
-        throttle = sender.throttle
+        throttle = sender.terms.throttle
         throttle = replace(throttle, calls=self.calls.get(sender.id, throttle.calls))
         return Line(sender, throttle, secrets, state, self.clock)
 
@@ -155,7 +155,7 @@ class _Turn:
 
     async def _send_all(self, line: Line, connection: Connection, stopping: Stopping) -> None:
         for _ in range(ROUNDS):
-            due = await self._due(min(MOST, line.sender.batch))
+            due = await self._due(min(MOST, line.sender.terms.batch))
             if not due or not await self._send_some(line, connection, due, stopping):
                 break
         if line.refusal is not None:

@@ -66,9 +66,9 @@ def fired(
         return skipped(postback, SkipReason.CONSENT_DENIED, now)
     if not is_connected(connections, rule.platform):
         return skipped(postback, SkipReason.NOT_CONNECTED, now)
-    if event.timestamp + sender.age_limit < now:
+    if event.timestamp + sender.terms.age_limit < now:
         return skipped(postback, SkipReason.TOO_OLD, now)
-    if value is None and rule.platform_event in sender.valued:
+    if value is None and rule.platform_event in sender.terms.valued:
         return skipped(postback, SkipReason.MISSING_VALUE, now)
     if value is not None and currency is None:
         return skipped(postback, SkipReason.MISSING_CURRENCY, now)

@@ -36,6 +36,29 @@ class Throttle:
     per: timedelta
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a platform takes conversions.
+
+    Attributes:
+        age_limit: how old one may be when it is sent.
+        batch: how many of them one call takes.
+        throttle: how often it may be called.
+        click_types: types of click ids it knows, the one that counts most first.
+        click_window: how long before a conversion a click of the person may lie.
+        match_keys: fields of `Customer` and types of click ids, any of which suffices to find the person.
+        valued: platform events that are refused without a value.
+    """
+
+    age_limit: timedelta
+    batch: int
+    throttle: Throttle
+    click_types: tuple[str, ...]
+    click_window: timedelta
+    match_keys: frozenset[str]
+    valued: frozenset[str] = frozenset()
+
+
 @runtime_checkable
 class ConversionSender(Protocol):
     """What sends conversions to one ad platform, built once per deployment; whose account it is arrives with each call.
@@ -52,32 +75,8 @@ class ConversionSender(Protocol):
         """What a rule may name: assets, events, and the masked address conversions go to."""
 
     @property
-    def age_limit(self) -> timedelta:
-        """How old a conversion may be when it is sent."""
-
-    @property
-    def batch(self) -> int:
-        """How many conversions one call takes."""
-
-    @property
-    def throttle(self) -> Throttle:
-        """How often it may be called."""
-
-    @property
-    def click_types(self) -> tuple[str, ...]:
-        """Types of click ids the platform knows, the one that counts most first."""
-
-    @property
-    def click_window(self) -> timedelta:
-        """How long before a conversion a click of the person may lie."""
-
-    @property
-    def match_keys(self) -> frozenset[str]:
-        """Fields of `Customer` and types of click ids, any of which suffices to find the person."""
-
-    @property
-    def valued(self) -> frozenset[str]:
-        """Platform events that are refused without a value."""
+    def terms(self) -> Terms:
+        """How its platform takes them."""
 
     async def send(
         self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
@@ -86,7 +85,7 @@ class ConversionSender(Protocol):
 
         Args:
             destination: where all of them go.
-            conversions: at least one, at most ``batch``, the oldest first.
+            conversions: at least one, at most as many as its terms say, the oldest first.
             secrets: credentials of the connection, by name.
 
         Returns:

@@ -54,7 +54,7 @@ class Preparation:
         for one in due:
             if one.rule_id not in rules:
                 found.settled.append(skipped(one, SkipReason.RULE_INACTIVE, now))
-            elif one.event_at + sender.age_limit < now:
+            elif one.event_at + sender.terms.age_limit < now:
                 found.settled.append(outdated(one, now))
             else:
                 live.append(one)
@@ -62,7 +62,7 @@ class Preparation:
         for one in live:
             event = events.get((one.event_id, one.event_at))
             if event is None:
-                found.settled.append(deferred(one, NOT_FOUND, now, sender.age_limit))
+                found.settled.append(deferred(one, NOT_FOUND, now, sender.terms.age_limit))
                 continue
             customer = await self.customers.customer(workspace, event, one.user_agent, sender)
             if suffices(customer, sender):
@@ -92,4 +92,4 @@ class Preparation:
 
 def outdated_ones(sender: ConversionSender, due: Sequence[Postback], now: datetime) -> Iterator[Postback]:
     """What is too old by now, whatever else keeps it from being sent."""
-    return (outdated(one, now) for one in due if one.event_at + sender.age_limit < now)
+    return (outdated(one, now) for one in due if one.event_at + sender.terms.age_limit < now)
