@@ -1,0 +1,245 @@
+"""A deployment whose rules send to a platform of ours, from the door of events to the call, without sockets."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import orjson
+
+from hosts.composition.compose import served
+from hosts.composition.postbacks import delivery_of
+from hosts.worker.consumer import pipeline_of
+from service_core import builtin
+from service_core.access.keys import mint_key
+from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.delivery.postbacks.model import Accepted, Conversion, Destination
+from service_core.delivery.postbacks.ports import BatchRejected, Terms, Throttle
+from service_core.extension.hooks import hook
+from service_core.extension.registry import load
+from service_core.insight.connections.model import (
+    Asset,
+    ConnectedAccount,
+    Connection,
+    ConnectionStatus,
+    ProviderKind,
+)
+from service_core.intake.model import Arrival, Channel
+from service_core.kernel.operations import Scope
+from service_core.kernel.settings import PostbacksSettings
+from service_core.workspace.rules.platforms import CUSTOM, Platform
+from tests.insight.served import NOW, serving
+
+ADHUB = Platform(
+    "adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy", "Look", CUSTOM)
+)
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+SECRETS = {"access_token": "hush-hush"}
+
+
+@dataclass
+class Adhub:
+    """A sender that takes what it gets, unless it is told otherwise.
+
+    Attributes:
+        calls: destination and conversions of every call.
+        answers: what the next calls do: an outcome for each conversion, or a fault; then all is taken again.
+        poison: event ids because of which a whole call is refused.
+    """
+
+    platform: Platform = ADHUB
+    age_limit: timedelta = timedelta(days=7)
+    batch: int = 100
+    throttle: Throttle = Throttle(1_000, timedelta(hours=1))
+    click_types: tuple[str, ...] = ("gclid", "gbraid")
+    click_window: timedelta = timedelta(days=30)
+    match_keys: frozenset[str] = frozenset({"email", "phone", "gclid", "gbraid", "fbp"})
+    valued: frozenset[str] = frozenset({"Buy"})
+    calls: list[tuple[Destination, list[Conversion]]] = field(default_factory=list)
+    answers: list[object] = field(default_factory=list)
+    poison: set[str] = field(default_factory=set)
+    during: object = None
+
+    @property
+    def id(self):
+        return self.platform.id
+
+    @property
+    def terms(self):
+        return Terms(
+            self.age_limit, self.batch, self.throttle, self.click_types, self.click_window, self.match_keys, self.valued
+        )  # fmt: skip
+
+    @property
+    def sent(self):
+        """Event ids of all calls, in order."""
+        return [one.event_id for _, conversions in self.calls for one in conversions]
+
+    async def send(self, destination, conversions, secrets):
+        assert secrets == SECRETS
+        self.calls.append((destination, list(conversions)))
+        if self.during is not None:
+            await self.during()
+        answer = self.answers.pop(0) if self.answers else Accepted(200)
+        if isinstance(answer, BaseException):
+            raise answer
+        if self.poison.intersection(one.event_id for one in conversions):
+            raise BatchRejected("bad_event", 400)
+        return [answer] * len(conversions)
+
+
+def registry_with(*senders):
+    """Everything installed, and some senders."""
+
+    class Plugin:
+        @hook
+        def conversion_senders(self):
+            return senders
+
+    return served(load([("builtin", builtin), ("senders of a test", Plugin())]))
+
+
+@asynccontextmanager
+async def staged(folder, *senders, **settings):
+    """A shop whose platforms are connected; further settings are those of postbacks."""
+    senders = senders or (Adhub(),)
+    async with serving("memory", folder, registry_with(*senders)) as house:
+        shop = Shop(house, await house.workspace(timezone="UTC"), senders[0], settings)
+        for sender in senders:
+            await shop.connect(sender.id)
+        await shop.with_key()
+        yield shop
+
+
+class Shop:
+    """A workspace with its rules, its events and what is sent of them."""
+
+    def __init__(self, house, client, sender, settings):
+        self.house, self.client, self.sender = house, client, sender
+        self.ports = house.service.ports
+        self.store = self.ports.workspace
+        self.id = client.workspace.id
+        self.pipeline = pipeline_of(self.ports, house.service.settings.ingest)
+        self.delivery = delivery_of(self.ports, PostbacksSettings(**settings))
+
+    async def with_key(self):
+        """Whoever asks may write rules, too."""
+        minted = await mint_key(
+            self.store, self.client.workspace, NOW, name="Writer", scopes=list(Scope), rate_limit=10**6
+        )
+        self.client.key = minted.secret
+
+    @property
+    def now(self) -> datetime:
+        return self.house.now
+
+    def later(self, **passed):
+        self.house.now += timedelta(**passed)
+
+    async def connect(self, provider="adhub", status=ConnectionStatus.CONNECTED, secrets=SECRETS):
+        account = ConnectedAccount("act_1", None, (Asset("p1", "Shop pixel"), Asset("p2")))
+        connection = Connection(self.id, provider, ProviderKind.ADS, status, NOW, (account,))
+        await self.store.save_connection(connection)
+        await self.ports.connection_secrets.save_secrets(self.id, provider, secrets)
+        return connection
+
+    async def status(self, provider="adhub"):
+        return next(one for one in await self.store.connections(self.id) if one.provider == provider)
+
+    async def write(self, method, target, body=None):
+        self.later(minutes=1)  # a new minute has its whole budget of writes
+        status, answer = await self.client.ask(method, target, body=orjson.dumps(body) if body else b"")
+        assert status == 200, answer
+        return answer
+
+    async def rule(self, **fields):
+        """A rule that sends purchases as ``Buy`` to the first pixel; returns its id."""
+        wanted = {
+            "name": "Purchases", "trigger_event": "purchase", "platform": "adhub", "asset_id": "p1",
+            "platform_event": "Buy",
+        }  # fmt: skip
+        made = await self.write("POST", "/rules", {"rule": wanted | fields})
+        return made["data"]["id"]
+
+    async def happens(
+        self,
+        name="purchase",
+        *,
+        at=None,
+        event_id=None,
+        visitor="A1",
+        session="s1",
+        source=None,
+        agent=FIREFOX,
+        address="203.0.113.9",
+        user=None,
+        **properties,
+    ):
+        """An event arrives and is stored; returns its id."""
+        id_ = event_id or uuid4().hex
+        body = {
+            "event": name, "anonymous_id": visitor, "properties": properties,
+            "context": {"session_id": session}, "timestamp": (at or self.now).isoformat(),
+        }  # fmt: skip
+        body |= {"user_id": user} if user else {}
+        arrival = Arrival(
+            self.id,
+            uuid4(),
+            Channel.TRACK,
+            id_,
+            True,
+            self.now,
+            orjson.dumps(body),
+            agent,
+            address,
+            source or {},
+        )
+        await self.ports.queue.offer(arrival)
+        await self.pipeline.drain_once()
+        return id_
+
+    async def sells(self, *orders, **fields):
+        """Purchases of these orders by somebody whose address is known."""
+        for order in orders:
+            await self.happens(
+                **{
+                    "order_id": order,
+                    "revenue": 12.5,
+                    "currency": "EUR",
+                    "email": "ada@example.com",
+                    **fields,
+                }
+            )
+
+    async def send(self):
+        """Every queue that is due has its turn."""
+        for queue in await self.delivery.due():
+            await self.delivery.deliver(queue)
+
+    async def rows(self):
+        """What is in the outbox, in the order it was put there."""
+        import sqlalchemy as sa
+
+        from plugins.workspace_sql.postback_tables import POSTBACKS
+
+        query = sa.select(POSTBACKS).order_by(POSTBACKS.c.created_at, POSTBACKS.c.id)
+        async with self.store._database.read() as connection:
+            return [dict(row) for row in (await connection.execute(query)).mappings()]
+
+    async def row(self):
+        """The one row there is."""
+        (row,) = await self.rows()
+        return row
+
+    async def outcome(self):
+        """Status and reason of the one row."""
+        row = await self.row()
+        return row["status"], row["reason"]
+
+    async def queue(self):
+        """The queue of the first account."""
+        return next(iter(await self.delivery.due()), None)
+
+
+DOWN = PlatformDown("It is away.", http_status=503)
+REFUSED = PlatformRefused("It answered 401.")
