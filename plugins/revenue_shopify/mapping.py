@@ -6,13 +6,14 @@ can send it again, but not as another one.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from plugins.revenue_shopify.adapter import TOPIC
 from plugins.revenue_shopify.amounts import order_amounts, refund_amounts
+from plugins.revenue_shopify.lines import ordered, returned
 from service_core.plugin import Delivery, Mapped, MessageFields
 
 PROVIDER: Final = "shopify"
@@ -53,7 +54,7 @@ def order_paid(order: MessageFields) -> Mapped:
     """An order when all of it is paid."""
     if order.text("financial_status") not in PAID:
         raise ValueError("the order is not paid")
-    return _of_order(_Kind("orders_paid", "order_paid", "updated_at"), order, order_amounts(order))
+    return _of_order(_Kind("orders_paid", "order_paid", "updated_at"), order, _listing(order_amounts(order), ordered(order)))
 
 
 def order_cancelled(order: MessageFields) -> Mapped:
@@ -75,7 +76,7 @@ def refund_created(refund: MessageFields) -> Mapped:
     return _mapped(
         _Kind(f"refunds_create_{id_}", "refund", "created_at"),
         refund,
-        {**refund_amounts(refund), "order_id": order, "refund_id": id_},
+        {**_listing(refund_amounts(refund), returned(refund)), "order_id": order, "refund_id": id_},
         {ORDER: order},
         test=any(each.flag("test") for each in refund.inners("transactions")),
     )
@@ -107,6 +108,11 @@ TOPICS: Final[Mapping[str, Callable[[MessageFields], Mapped]]] = MappingProxyTyp
     }
 )
 """The topics to subscribe to."""
+
+
+def _listing(properties: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Properties with items, where there are any."""
+    return {**properties, "items": items} if items else {**properties}
 
 
 def _of_order(kind: _Kind, order: MessageFields, properties: Mapping[str, Any]) -> Mapped:

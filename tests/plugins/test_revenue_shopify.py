@@ -230,3 +230,16 @@ def test_whatever_an_order_is_made_of_its_parts_add_up_and_a_full_refund_is_its_
         ],
     }
     assert Decimal(read("refunds/create", back).properties["revenue"]) == -items
+
+
+def test_an_order_lists_what_was_bought_and_a_refund_what_was_given_back():
+    shirt = {"id": 1, "sku": "SHIRT", "variant_id": 11, "product_id": 9, "quantity": 2, "price": "25.00"}
+    gift = {"id": 2, "sku": "", "variant_id": None, "quantity": 1, "price": "5.00"}
+    told = read("orders/paid", {**ORDER, "line_items": [shirt, gift]}).properties["items"]
+    known = {"sku": "SHIRT", "variant_id": "11", "product_id": "9"}
+    assert told == [{**known, "price": "25.00", "quantity": 2}, {"price": "5.00", "quantity": 1}]
+    back = [{"quantity": 1, "restock_type": "no_restock", "line_item": shirt}]
+    assert read("refunds/create", {**REFUND, "refund_line_items": back}).properties["items"] == [
+        {**known, "quantity": 1}
+    ]
+    assert "items" not in read("orders/paid", ORDER).properties

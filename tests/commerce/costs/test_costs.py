@@ -1,0 +1,174 @@
+"""What sold goods cost, with numbers worked out by hand (semantics 17, contract 3.15)."""
+
+import pytest
+
+from service_core.commerce.costs.model import KnownBy
+from service_core.insight.ports import StoreUnavailable
+from tests.commerce.ads.advertising import campaign, connect, row, spent
+from tests.commerce.costs.pricing import cost, costing, sells
+from tests.insight.served import STORES, serving
+
+WEEK = {"start_date": "2026-07-01T04:00Z", "end_date": "2026-07-08T04:00Z"}
+DAYS = {"from": "2026-07-01", "to": "2026-07-07"}
+METRICS = [
+    "cogs",
+    "shipping_costs",
+    "gross_profit",
+    "contribution_profit",
+    "contribution_margin",
+    "profit",
+    "margin",
+]
+UNKNOWN = {"cogs": None, "shipping_costs": None, "profit": None, "margin": None}
+
+
+@pytest.fixture(params=STORES)
+async def shop(request, tmp_path):
+    async with serving(request.param, tmp_path) as served:
+        yield await served.workspace()
+
+
+async def a_week(shop):
+    """162.00 of shirts and a cap, of which 25.00 came back; shirts cost more from the fourth on, in New York."""
+    await connect(shop, "meta")
+    await spent(shop, row("meta", campaign("c1"), "2026-07-01", spend=100_00, conversion_value=1_00))
+    await costing(
+        shop,
+        cost("SHIRT", "8.00", "1.00"),
+        cost("SHIRT", "9.50", "1.25", since="2026-07-04"),
+        cost("22", "3.335", "0.50", by=KnownBy.VARIANT),
+    )
+    sells(shop, "O1", "2026-07-02T10:00", 62_00, ("SHIRT", 2, "25.00"))
+    cap = {"variant_id": 22, "price": 12}
+    shop.story.events[-1].event_data["items"].append(cap)
+    sells(shop, "O2", "2026-07-04T03:59", 25_00, ("SHIRT", 1, "25.00"))
+    sells(shop, "O3", "2026-07-04T04:00", 75_00, ("SHIRT", 3, "25.00"))
+    sells(shop, "O1", "2026-07-06T10:00", 25_00, ("SHIRT", 1, None), name="refund")
+    sells(shop, "O4", "2026-07-08T05:00", 25_00, ("SHIRT", 1, "25.00"))
+
+
+async def metrics(shop, *ids, **asked):
+    """Value and reason of metrics over the week."""
+    answer = await shop.post("/metrics", {"metrics": list(ids), "date_range": DAYS, **asked})
+    return {one["id"]: (one["value"], one["unavailable_reason"]) for one in answer["metrics"]}
+
+
+async def query(shop, *ids, **asked):
+    """Rows of metrics over the week."""
+    return (await shop.post("/query", {"metrics": list(ids), "date_range": DAYS, **asked}))["rows"]
+
+
+async def test_a_week_in_which_a_cost_changed_and_a_shirt_came_back(shop):
+    await a_week(shop)
+    await shop.knows()
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    told = {
+        "cogs": 47.84,  # 2 x 8.00 + 3.335 + 8.00 + 3 x 9.50 - 8.00, the shirt that came back at what it cost when sold
+        "shipping_costs": 6.25,
+        "gross_profit": 89.16,  # 137.00 - 47.835
+        "contribution_profit": 82.92,  # 82.915
+        "contribution_margin": 0.605219,
+        "profit": -17.08,  # -17.085
+        "margin": -0.124708,
+    }
+    assert {id_: answer[id_] for id_ in UNKNOWN} == {id_: told[id_] for id_ in UNKNOWN}
+    assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": 1}
+    assert await metrics(shop, *METRICS) == {id_: (value, None) for id_, value in told.items()}
+    assert await query(shop, *METRICS) == [told]
+
+
+async def test_refunds_by_order_take_back_costs_on_the_day_of_the_order(shop):
+    await a_week(shop)
+    await shop.knows()
+    for basis, costs in (("refund", [19.34, 8.0, 28.5, -8.0]), ("order", [11.34, 8.0, 28.5])):
+        rows = await query(shop, "cogs", interval="day", refund_basis=basis)
+        assert [row["cogs"] for row in rows if row["cogs"]] == costs
+
+
+async def test_an_item_without_a_cost_leaves_sums_unknown_and_the_share_says_how_much_has_one(shop):
+    await a_week(shop)
+    sells(shop, "O5", "2026-07-05T10:00", 38_00, ("MUG", 2, 19))
+    await shop.knows()
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert {id_: answer[id_] for id_ in UNKNOWN} == UNKNOWN
+    assert answer["completeness"]["costs"] == {"complete": False, "covered_revenue_share": 0.81}
+    assert await metrics(shop, *METRICS) == dict.fromkeys(METRICS, (None, "insufficient_data"))
+    by_day = await query(shop, "cogs", interval="day")
+    assert [row["cogs"] for row in by_day] == [0, 19.34, 8.0, 28.5, None, -8.0, 0]
+    await costing(shop, cost("MUG", 4))
+    assert (await metrics(shop, "cogs", "shipping_costs")) == {
+        "cogs": (55.84, None),
+        "shipping_costs": (None, "insufficient_data"),
+    }
+    covered = (await shop.get("/commerce-metrics", **WEEK))["completeness"]["costs"]
+    assert covered == {"complete": False, "covered_revenue_share": 1}
+
+
+async def test_an_order_nobody_lists_items_of_is_unknown_and_counts_with_its_amount(shop):
+    await costing(shop, cost("SHIRT", 1, 0), cost("pro", 0, 0), cost("LATE", 1, 0, since="2026-07-05"))
+    sells(shop, "O1", "2026-07-02T10:00", 75_00, ("SHIRT", 3, 25))
+    shop.story.happens(
+        "subscription_renewed", at="2026-07-02", visitor="A", revenue=25_00, event_data={"product_id": "pro"}
+    )
+    await shop.knows()
+    assert await metrics(shop, "cogs") == {"cogs": (3.0, None)}
+    sells(shop, "O2", "2026-07-03T10:00", 100_00)
+    await shop.knows(shop.story.events[-1])
+    assert await metrics(shop, "cogs") == {"cogs": (None, "insufficient_data")}
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.5
+    sells(shop, "O3", "2026-07-04T10:00", 20_00, ("LATE", 1, 20))
+    await shop.knows(shop.story.events[-1])
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert answer["completeness"]["costs"]["covered_revenue_share"] == 0.454545
+
+
+async def test_costs_go_by_provider_and_the_currency_of_the_order(shop):
+    await costing(shop, cost("SHIRT", 2, 1))
+    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    sells(shop, "O2", "2026-07-02T11:00", 20_00, ("SHIRT", 2, 10), name="order_paid", source="shopify")
+    sells(shop, "O1", "2026-07-02T11:00", 10_00, source="stripe")
+    await shop.knows()
+    rows = await query(shop, "net_revenue", "cogs", "gross_profit", dimensions=["provider"])
+    assert {row["provider"]: (row["net_revenue"], row["cogs"], row["gross_profit"]) for row in rows} == {
+        "shopify": (20.0, 4.0, 16.0),
+        "stripe": (10.0, 2.0, 8.0),
+    }
+    filtered = {"filters": [{"dimension": "provider", "value": "stripe"}]}
+    assert await metrics(shop, "cogs", **filtered) == {"cogs": (2.0, None)}
+    (row,) = await query(shop, "cogs", dimensions=["currency"])
+    assert (row["currency"], row["cogs"]) == ("USD", 6.0)
+
+
+async def test_costs_in_another_currency_need_a_rate_and_nothing_needs_none(shop):
+    await costing(shop, cost("SHIRT", 2, 0, currency="EUR"))
+    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await shop.knows()
+    assert await metrics(shop, "cogs", "shipping_costs") == {
+        "cogs": (None, "missing_fx_rate"),
+        "shipping_costs": (0.0, None),
+    }
+
+
+async def test_without_an_import_costs_are_no_cost_data_and_without_a_sale_nothing(shop):
+    await shop.knows()
+    assert await metrics(shop, "cogs") == {"cogs": (None, "no_cost_data")}
+    await costing(shop, cost("SHIRT", 2, 0))
+    assert await metrics(shop, "cogs") == {"cogs": (0.0, None)}
+    answer = await shop.get("/commerce-metrics", **WEEK)
+    assert answer["completeness"]["costs"] == {"complete": True, "covered_revenue_share": None}
+
+
+@pytest.mark.parametrize("method", ["costs", "has_costs"])
+async def test_costs_that_cannot_be_read_are_unverified(shop, monkeypatch, method):
+    await costing(shop, cost("SHIRT", 2, 0))
+    sells(shop, "O1", "2026-07-02T10:00", 10_00, ("SHIRT", 1, 10))
+    await shop.knows()
+
+    async def away(*_):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(type(shop.service.ports.workspace), method, away)
+    sent = "&".join(f"{name}={value}" for name, value in WEEK.items())
+    status, answer = await shop.ask("GET", "/commerce-metrics", sent)
+    assert (status, answer["reason"]) == (503, "costs_unverified")
