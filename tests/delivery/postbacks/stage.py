@@ -1,15 +1,17 @@
 """A deployment whose rules send to a platform of ours, from the door of events to the call, without sockets."""
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 import orjson
+import sqlalchemy as sa
 
 from hosts.composition.compose import served
 from hosts.composition.postbacks import delivery_of
 from hosts.worker.consumer import pipeline_of
+from plugins.workspace_sql.postback_tables import POSTBACKS
 from service_core import builtin
 from service_core.access.keys import mint_key
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
@@ -33,6 +35,7 @@ from tests.insight.served import NOW, serving
 ADHUB = Platform(
     "adhub", "Adhub", "pixel_id", "pixel", "https://adhub.example/{asset}", ("Buy", "Look", CUSTOM)
 )
+OFTEN = Throttle(1_000, timedelta(hours=1))
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 SECRETS = {"access_token": "hush-hush"}
 
@@ -50,7 +53,7 @@ class Adhub:
     platform: Platform = ADHUB
     age_limit: timedelta = timedelta(days=7)
     batch: int = 100
-    throttle: Throttle = Throttle(1_000, timedelta(hours=1))
+    throttle: Throttle = OFTEN
     click_types: tuple[str, ...] = ("gclid", "gbraid")
     click_window: timedelta = timedelta(days=30)
     match_keys: frozenset[str] = frozenset({"email", "phone", "gclid", "gbraid", "fbp"})
@@ -218,10 +221,6 @@ class Shop:
 
     async def rows(self):
         """What is in the outbox, in the order it was put there."""
-        import sqlalchemy as sa
-
-        from plugins.workspace_sql.postback_tables import POSTBACKS
-
         query = sa.select(POSTBACKS).order_by(POSTBACKS.c.created_at, POSTBACKS.c.id)
         async with self.store._database.read() as connection:
             return [dict(row) for row in (await connection.execute(query)).mappings()]
