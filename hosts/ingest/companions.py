@@ -10,17 +10,17 @@ from hosts.client_address import ClientAddress
 from hosts.guard import App, Receive, Scope, Send, refuse
 from hosts.ingest import page_script
 from hosts.ingest.body import BODY_SECONDS, ClientGone, read_body
+from hosts.ingest.containers import Containers
 from hosts.ingest.faults import answer_to
 from hosts.ingest.patience import Patience
 from hosts.ingest.replying import reply
-from service_core.changes.ports import Units
 from service_core.intake import origins, track
 from service_core.intake.accept import TEXTS
 from service_core.intake.batch import FOREIGN, Asked, Batches, public_workspace
 from service_core.intake.model import Reason
 from service_core.intake.track import Answer, Sent
 from service_core.kernel.errors import Unavailable503
-from service_core.workspace.scripts.container import EMPTY, container
+from service_core.workspace.scripts.container import EMPTY
 
 PLACES: Final = frozenset({"/", "/batch", "/container-scripts", page_script.PATH})
 _TOO_LARGE: Final = Answer(413, {"error": TEXTS[Reason.TOO_LARGE]})
@@ -33,7 +33,7 @@ class Companions:
     """What these routes stand on."""
 
     batches: Batches
-    units: Units
+    containers: Containers
     addresses: ClientAddress = field(default_factory=ClientAddress)
     patience: Patience = field(default_factory=lambda: Patience(BODY_SECONDS))
 
@@ -119,7 +119,7 @@ async def _container(on: Companions, asked: Asked) -> Answer:
         return Answer(200, EMPTY)
     if not origins.is_allowed(asked.origin, workspace):
         return FOREIGN
-    return Answer(200, await container(on.units, workspace.id))
+    return Answer(200, await on.containers.of(workspace.id))
 
 
 _WORK: Final[Mapping[str, Work]] = {"/": _batch, "/batch": _batch, "/container-scripts": _container}

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from hosts.guard import Scope, Send
 
 PATH: Final = "/t.js"
-PARTS: Final = ("settings", "cookies", "visit", "sending", "events", "container", "start")
+PARTS: Final = ("settings", "cookies", "visit", "sending", "events", "pixels", "container", "start")
 """In the order they run; they share one scope."""
 
 _HEADERS: Final = (

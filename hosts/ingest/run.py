@@ -19,6 +19,7 @@ from hosts.edge.run import link_door
 from hosts.guard import App
 from hosts.ingest.app import Door, ingest_app
 from hosts.ingest.companions import PLACES, Companions, companion_app
+from hosts.ingest.containers import Containers
 from hosts.ingest.faults import QueueFaults
 from hosts.ingest.keys import WriteKeys
 from hosts.ingest.webhooks import PLACE, is_webhook, webhook_app
@@ -111,7 +112,7 @@ def application(settings: Settings, ports: Ports, links: LinkDoor | None = None)
         encode=orjson.dumps,
         tell=queue_faults.tell,
     )
-    others = companion_app(Companions(batches, ports.workspace, addresses))
+    others = companion_app(Companions(batches, Containers(ports.workspace), addresses))
     others = webhook_app(_webhooks(settings, ports, workspaces), others)
     return ingest_app(
         Door(

@@ -453,3 +453,29 @@ async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies
         await page.goto(shop.url("/?a=c"))
         again = await (await page.wait_for_function(seen)).json_value()
         assert again == ["loaded", "once", "plain", "ready"]
+
+
+async def test_pixels_hear_of_what_rules_send_under_the_id_the_platform_gets(shop):
+    mapped = {"enabled": True, "event_mappings": {"purchase": "Purchase", "lead": "Lead"}}
+    pixels = {"meta": {"pixel_id": "12", **mapped}, "tiktok": {"pixel_id": "C1", **mapped}, "other": mapped}
+    shop.stub = STUB + (
+        "<script>window.told = []; window.fbq = (...given) => told.push(given);"
+        "window.ttq = { instance: (id) => ({ track: (...given) => told.push([id, ...given]) }) };"
+        "touchpoint.track('purchase', { value: 9.5, currency: 'EUR', order_id: 1001 })</script>"
+    )
+    async with shop.visitor() as context:
+        body = json.dumps({"scripts": [], "pixels": pixels, "config": {}})
+        await context.route("**/container-scripts", lambda route: route.fulfill(body=body))
+        page = await context.new_page()
+        await page.goto(shop.url())
+        await page.wait_for_function("told.length === 2")
+        lead = await page.evaluate("touchpoint.track('lead')")
+        await page.evaluate("touchpoint.track('other')")
+        told = await page.evaluate("told")
+    money = {"value": 9.5, "currency": "EUR"}
+    assert told == [
+        ["trackSingle", "12", "Purchase", money, {"eventID": "1001"}],
+        ["C1", "Purchase", money, {"event_id": "1001"}],
+        ["trackSingle", "12", "Lead", {}, {"eventID": lead}],
+        ["C1", "Lead", {}, {"event_id": lead}],
+    ]

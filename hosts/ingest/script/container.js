@@ -18,7 +18,7 @@ const FACTS = {
 };
 const RAN = "tp_ran";
 const ran = new Set();
-const told = [];
+const early = [];
 
 let scripts;
 
@@ -32,9 +32,10 @@ function deviceType() {
 async function loadScripts() {
   const body = JSON.stringify({ workspace_id: workspace });
   const answer = await fetch(`${endpoint}/container-scripts`, { method: "POST", body, credentials: "omit" });
-  scripts = answer.ok ? (await answer.json()).scripts : [];
+  ({ scripts, pixels } = answer.ok ? await answer.json() : { scripts: [], pixels: {} });
+  if (isRefused()) return;
   runScripts();
-  told.splice(0).forEach(runCustom);
+  for (const event of early.splice(0)) happened(...event);
 }
 
 // After every page view: in a page that moves by itself, conditions may hold later.
@@ -42,10 +43,14 @@ function runScripts() {
   for (const script of scripts ?? []) if (script.trigger !== "custom") whenReady(script);
 }
 
-// A script of the trigger `custom` runs when an event of its name is told.
-function runCustom(name) {
-  if (!scripts) told.push(name);
-  for (const script of scripts ?? []) if (script.trigger === "custom" && script.name === name) run(script);
+// An event was told: pixels hear of it, and scripts of its name with the trigger `custom` run.
+function happened(...event) {
+  if (!scripts) {
+    early.push(event);
+    return;
+  }
+  tellPixels(...event);
+  for (const script of scripts) if (script.trigger === "custom" && script.name === event[0]) run(script);
 }
 
 function whenReady(script) {

@@ -38,8 +38,9 @@ function tell(name, properties = {}, fields = {}) {
   };
   say(name, event);
   send(JSON.stringify(event));
-  runCustom(name);
-  return properties.order_id ?? event.event_id; // the id ad platforms get of it (a pixel that says the same is no second conversion)
+  const id = platformId(properties, event.event_id);
+  happened(name, properties, id);
+  return id;
 }
 
 const track = (name, properties, { event_id = newId() } = {}) => tell(name, properties, { event_id });

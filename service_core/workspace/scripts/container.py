@@ -1,10 +1,14 @@
 """What the browser script of a workspace loads: the scripts people approved, and how it behaves (contract 11.3)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from service_core.changes.ports import Units
+from service_core.changes.resource import Records
+from service_core.workspace.rules.model import Rule
+from service_core.workspace.rules.platforms import CUSTOM
 from service_core.workspace.scripts.model import Proposal, Standing
 
 EMPTY: Final[Mapping[str, Any]] = {"scripts": [], "pixels": {}, "config": {}}
@@ -17,15 +21,42 @@ _CONFIG: Final[Mapping[str, Any]] = {
     "privacy_mode": "standard",
 }
 _TOLD: Final = {"id", "name", "type", "content", "trigger", "frequency", "conditions", "settings"}
+_PIXEL: Final = re.compile(r"(meta|tiktok):([A-Za-z0-9_]+)")
+"""Content of a script of the type ``pixel`` that names one of an ad platform."""
+_OF_PAGES: Final = frozenset({"any", "web"})
 
 
 async def container(units: Units, workspace_id: UUID) -> Mapping[str, Any]:
     """The container of a workspace: of every name the script that was approved last."""
     async with units.look(workspace_id) as unit:
         found = await unit.resources.every(Proposal, matching={"status": Standing.APPROVED.value})
-    approved = [each for each in found if each.reviewed_at]
-    latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
-    return {"scripts": [_shown(each) for each in latest.values()], "pixels": {}, "config": dict(_CONFIG)}
+        approved = [each for each in found if each.reviewed_at]
+        latest = {each.name: each for each in sorted(approved, key=lambda each: (each.reviewed_at, each.id))}
+        named = {each.id: pixel for each in latest.values() if (pixel := _pixel_of(each))}
+        pixels = await _pixels(unit.resources, named.values())
+    scripts = [_shown(each) for each in latest.values() if each.id not in named]
+    return {"scripts": scripts, "pixels": pixels, "config": dict(_CONFIG)}
+
+
+async def _pixels(records: Records, named: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """By platform the pixel approved last, with the events that conversion rules send to it from any page."""
+    pixels: dict[str, Any] = {}
+    for platform, pixel_id in named:
+        rules = await records.every(Rule, matching={"platform": platform, "asset_id": pixel_id})
+        events = {rule.trigger_event: rule.platform_event for rule in rules if _is_of_pages(rule)}
+        pixels[platform] = {"enabled": True, "pixel_id": pixel_id, "event_mappings": events}
+    return pixels
+
+
+def _pixel_of(proposal: Proposal) -> tuple[str, str] | None:
+    found = _PIXEL.fullmatch(proposal.content.strip()) if proposal.type == "pixel" else None
+    return (found[1], found[2]) if found else None
+
+
+def _is_of_pages(rule: Rule) -> bool:
+    """Whether a page knows when the rule fires: what else an event has to be like, only the service sees."""
+    plain = not rule.conditions and not rule.test_mode and rule.platform_event != CUSTOM
+    return rule.active and plain and rule.trigger_event_source in _OF_PAGES
 
 
 def _shown(proposal: Proposal) -> dict[str, Any]:

@@ -8,11 +8,14 @@ from datetime import timedelta
 import pytest
 
 from hosts.edge.run import link_door
+from hosts.ingest.containers import KEPT_SECONDS, Containers
 from hosts.ingest.run import application
 from hosts.serving import address_of, bind, serve
+from service_core.insight.connections.model import Asset, ConnectedAccount
 from service_core.workspace.scripts.model import Proposal, Standing
 from tests.hosts.edge.conftest import Edge
 from tests.workspace.conftest import NOW, Office
+from tests.workspace.test_rules import connect, make
 
 ORIGIN = "https://shop.example"
 EMPTY = {"scripts": [], "pixels": {}, "config": {}}
@@ -82,11 +85,50 @@ async def test_approved_scripts_are_given_and_no_others(host):
     }  # fmt: skip
 
 
+async def test_a_pixel_is_told_with_what_rules_send_to_it_from_any_page(host):
+    await connect(host.office, "meta", ConnectedAccount("act_1", "Main", (Asset("1234"), Asset("5678"))))
+    for fields in (
+        {"asset_id": "1234"},
+        {
+            "asset_id": "1234",
+            "trigger_event": "lead",
+            "platform_event": "Lead",
+            "trigger_event_source": "web",
+        },
+        {"asset_id": "1234", "trigger_event": "signup", "trigger_event_source": "api"},
+        {
+            "asset_id": "1234",
+            "trigger_event": "vip",
+            "conditions": [{"property": "vip", "op": "eq", "value": "1"}],
+        },
+        {"asset_id": "1234", "trigger_event": "own", "platform_event": "custom", "custom_event_name": "Own"},
+        {"asset_id": "1234", "trigger_event": "off", "active": False},
+        {"asset_id": "5678", "trigger_event": "other"},
+    ):
+        await make(host.office, name=fields.get("trigger_event", "purchase"), **fields)
+    await host.propose("Pixel", type="pixel", content="meta:1234")
+    await host.propose("Picture", type="pixel", content="https://pixel.example/p.gif")
+    container = (await host.container())[1]
+    mapped = {"purchase": "Purchase", "lead": "Lead"}
+    assert container["pixels"] == {"meta": {"enabled": True, "pixel_id": "1234", "event_mappings": mapped}}
+    assert [script["name"] for script in container["scripts"]] == ["Picture"]
+
+
 async def test_of_one_name_the_script_approved_last_runs(host):
     await host.propose("Chat")
     newer = await host.propose("Chat", reviewed_at=NOW + timedelta(hours=1))
     _, container = await host.container({"workspaceId": host.workspace.public_id})
     assert [script["id"] for script in container["scripts"]] == [str(newer)]
+
+
+async def test_what_is_approved_is_there_a_second_later(host):
+    now = [10.0]
+    containers = Containers(host.office.service.ports.workspace, lambda: now[0])
+    assert (await containers.of(host.workspace.id))["scripts"] == []
+    await host.propose("Chat")
+    assert (await containers.of(host.workspace.id))["scripts"] == []
+    now[0] += KEPT_SECONDS + 0.1
+    assert len((await containers.of(host.workspace.id))["scripts"]) == 1
 
 
 @pytest.mark.parametrize(
