@@ -189,6 +189,8 @@ from service_core.delivery.postbacks.postback import PostbackQueue as PostbackQu
 from service_core.delivery.postbacks.postback import PostbackStatus as PostbackStatus
 from service_core.delivery.postbacks.postback import SkipReason as SkipReason
 from service_core.delivery.postbacks.postback import skipped as skipped
+from service_core.delivery.postbacks.sender import SendCall as SendCall
+from service_core.delivery.postbacks.sender import Sender as Sender
 from service_core.extension.adapters import Adapter as Adapter
 from service_core.extension.adapters import AdapterSettings as AdapterSettings
 from service_core.extension.adapters import Keeps as Keeps

@@ -1,27 +1,24 @@
 """Conversions sent to Google Ads: one call a batch, in which each conversion is taken or refused for itself."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
 from plugins.ads_google.client import API, TOKENS, codes_of, digits, error_of, failures, opened, wait_of
 from plugins.ads_google.payload import body_of, event_ids, outcomes_of
 from service_core.plugin import (
-    Clock,
-    Conversion,
-    Destination,
     Platform,
     PlatformDown,
     Rejected,
+    SendCall,
+    Sender,
     SendOutcome,
     Terms,
     Throttle,
     ad_calls,
     ad_figures,
     check_answer,
-    system_clock,
 )
 
 GOOGLE: Final = Platform(
@@ -31,7 +28,6 @@ GOOGLE: Final = Platform(
     "conversion action",
     "https://googleads.googleapis.com/…/customers/{account}:uploadClickConversions",
 )
-SECONDS: Final = 25.0
 TERMS: Final = Terms(
     age_limit=timedelta(days=90),
     batch=2_000,
@@ -40,59 +36,31 @@ TERMS: Final = Terms(
     click_window=timedelta(days=90),
     match_keys=frozenset({"gclid", "gbraid", "wbraid", "email", "phone"}),
 )
-_BAD: Final = HTTPStatus.BAD_REQUEST
 _NOT_ALLOWED: Final = "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"
 """Google lets nobody begin to upload conversions since June 2026; the credentials are good for everything else."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoogleConversions:
-    """Implements `ConversionSender`.
+async def send(tokens: str, call: SendCall) -> list[SendOutcome]:
+    """Upload the conversions, with access tokens of this address; a test is only validated.
 
-    Attributes:
-        api: address of the Google Ads API with its version.
-        tokens: address where a refresh token is turned into an access token.
-        clock: the present.
+    Raises:
+        PlatformDown: Google takes none now.
+        PlatformRefused: the credentials are not good, or not for this account.
+        BatchRejected: Google cannot read the call.
     """
+    path = f"customers/{digits(call.destination.account_id)}:uploadClickConversions"
+    body, ids = body_of(call.destination, call.conversions), event_ids(call.conversions)
+    with ad_figures.of_known_shape("Google Ads"):
+        async with opened(call.api, tokens, call.secrets, call.clock) as client:
+            answer = await client.post(path, body)
+        refused = _refused(answer)
+        if refused:
+            return [refused] * len(call.conversions)
+        outcomes = outcomes_of(answer.content(), answer.status, ids)
+    return [outcomes[one.event_id] for one in call.conversions]
 
-    api: str = API
-    tokens: str = TOKENS
-    clock: Clock = system_clock
-    platform: Platform = GOOGLE
-    terms: Terms = TERMS
 
-    @property
-    def id(self) -> str:
-        """``google``."""
-        return self.platform.id
-
-    def at(self, address: str) -> "GoogleConversions":
-        """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
-
-    async def send(
-        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
-    ) -> Sequence[SendOutcome]:
-        """Upload the conversions; a test is only validated.
-
-        Raises:
-            PlatformDown: Google takes none now.
-            PlatformRefused: the credentials are not good, or not for this account.
-            BatchRejected: Google cannot read the call.
-        """
-        path = f"customers/{digits(destination.account_id)}:uploadClickConversions"
-        body, ids = body_of(destination, conversions), event_ids(conversions)
-        with ad_figures.of_known_shape("Google Ads"):
-            async with (
-                ad_calls.within(SECONDS, "Google"),
-                opened(self.api, self.tokens, secrets, self.clock) as client,
-            ):
-                answer = await client.post(path, body)
-            refused = _refused(answer)
-            if refused:
-                return [refused] * len(conversions)
-            outcomes = outcomes_of(answer.content(), answer.status, ids)
-        return [outcomes[one.event_id] for one in conversions]
+CONVERSIONS: Final = Sender(GOOGLE, TERMS, API, partial(send, TOKENS))
 
 
 def _refused(answer: ad_calls.JsonAnswer) -> Rejected | None:
@@ -105,7 +73,7 @@ def _refused(answer: ad_calls.JsonAnswer) -> Rejected | None:
         return Rejected(_NOT_ALLOWED, answer.status)
     if "quotaError" in codes:
         raise PlatformDown(f"Google takes nothing now ({code}).", wait_of(answer, faults), answer.status)
-    if code and answer.status == _BAD:
+    if code and answer.status == HTTPStatus.BAD_REQUEST:
         return Rejected(code, answer.status)
     check_answer(answer.status, code, wait_of(answer, faults))
     return None

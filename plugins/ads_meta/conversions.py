@@ -1,7 +1,6 @@
 """Conversions sent to Meta: one call a batch, which is taken as a whole or not at all."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import quote
@@ -11,19 +10,17 @@ from plugins.ads_meta.payload import body_of
 from service_core.plugin import (
     CUSTOM,
     Accepted,
-    Clock,
-    Conversion,
-    Destination,
     Platform,
     PlatformDown,
     PlatformRefused,
     Rejected,
+    SendCall,
+    Sender,
     SendOutcome,
     Terms,
     Throttle,
     ad_calls,
     check_answer,
-    system_clock,
 )
 
 META: Final = Platform(
@@ -38,7 +35,6 @@ META: Final = Platform(
         "CustomizeProduct", "Donate", "FindLocation", "SubmitApplication", CUSTOM,
     ),
 )  # fmt: skip
-SECONDS: Final = 25.0
 TERMS: Final = Terms(
     age_limit=timedelta(days=7),
     batch=1_000,
@@ -52,46 +48,23 @@ _NO_PIXEL: Final = 33
 """Subcode of an object that is not there, or not for whoever asks: no conversion is at fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetaConversions:
-    """Implements `ConversionSender`.
+async def send(call: SendCall) -> list[SendOutcome]:
+    """Post the conversions to the pixel; a test without a code would count, and is not sent.
 
-    Attributes:
-        api: address of the Graph API with its version.
-        clock: the present.
+    Raises:
+        PlatformDown: Meta takes none now.
+        PlatformRefused: the token is not good, or not for this pixel.
+        BatchRejected: Meta takes none, because of some.
     """
+    if call.destination.test and not call.destination.test_code:
+        return [Rejected("no_test_event_code")] * len(call.conversions)
+    path = f"{quote(call.destination.asset_id, safe='')}/events"
+    async with opened(call.api, call.secrets, call.clock) as client:
+        answer = await client.post(path, body_of(call.destination, call.conversions))
+    return [_outcome(answer)] * len(call.conversions)
 
-    api: str = API
-    clock: Clock = system_clock
-    platform: Platform = META
-    terms: Terms = TERMS
 
-    @property
-    def id(self) -> str:
-        """``meta``."""
-        return self.platform.id
-
-    def at(self, address: str) -> "MetaConversions":
-        """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
-
-    async def send(
-        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
-    ) -> Sequence[SendOutcome]:
-        """Post the conversions to the pixel; a test without a code would count, and is not sent.
-
-        Raises:
-            PlatformDown: Meta takes none now.
-            PlatformRefused: the token is not good, or not for this pixel.
-            BatchRejected: Meta takes none, because of some.
-        """
-        if destination.test and not destination.test_code:
-            return [Rejected("no_test_event_code")] * len(conversions)
-        body = body_of(destination, conversions)
-        path = f"{quote(destination.asset_id, safe='')}/events"
-        async with ad_calls.within(SECONDS, "Meta"), opened(self.api, secrets, self.clock) as client:
-            answer = await client.post(path, body)
-        return [_outcome(answer)] * len(conversions)
+CONVERSIONS: Final = Sender(META, TERMS, API, send)
 
 
 def _outcome(answer: ad_calls.JsonAnswer) -> SendOutcome:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from plugins.ads_openai.conversions import OpenAIConversions
+from plugins.ads_openai.conversions import CONVERSIONS
 from service_core.plugin import ConversionSender, hook
 
 
 @hook
 def conversion_senders() -> Iterable[ConversionSender]:
     """Conversions to OpenAI."""
-    return (OpenAIConversions(),)
+    return (CONVERSIONS,)

@@ -1,24 +1,20 @@
 """Conversions sent to OpenAI: one call a batch, which is taken as a whole or not at all."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from plugins.ads_openai.client import API, SECONDS, opened
+from plugins.ads_openai.client import API, opened
 from plugins.ads_openai.payload import SHAPES, body_of
 from service_core.plugin import (
     Accepted,
-    Clock,
-    Conversion,
-    Destination,
     Platform,
+    SendCall,
+    Sender,
     SendOutcome,
     Terms,
     Throttle,
     ad_calls,
     check_answer,
-    system_clock,
 )
 
 OPENAI: Final = Platform(
@@ -35,45 +31,26 @@ TERMS: Final = Terms(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAIConversions:
-    """Implements `ConversionSender`.
+async def send(call: SendCall) -> list[SendOutcome]:
+    """Post the conversions of a pixel.
 
-    Attributes:
-        api: address of the Conversions API with its version.
-        clock: the present.
+    Raises:
+        PlatformDown: OpenAI takes none now.
+        PlatformRefused: the key is not good, or not for this pixel.
+        BatchRejected: OpenAI takes none, because of some.
     """
+    async with opened(call.secrets, call.clock) as calls:
+        answer = await calls.post(
+            f"{call.api}/events",
+            body_of(call.destination, call.conversions),
+            params={"pid": call.destination.asset_id},
+        )
+    check_answer(answer.status, _code(answer), answer.retry_after)
+    answer.content()
+    return [Accepted(answer.status)] * len(call.conversions)
 
-    api: str = API
-    clock: Clock = system_clock
-    platform: Platform = OPENAI
-    terms: Terms = TERMS
 
-    @property
-    def id(self) -> str:
-        """``openai``."""
-        return self.platform.id
-
-    def at(self, address: str) -> "OpenAIConversions":
-        """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
-
-    async def send(
-        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
-    ) -> Sequence[SendOutcome]:
-        """Post the conversions of a pixel.
-
-        Raises:
-            PlatformDown: OpenAI takes none now.
-            PlatformRefused: the key is not good, or not for this pixel.
-            BatchRejected: OpenAI takes none, because of some.
-        """
-        body, pixel = body_of(destination, conversions), {"pid": destination.asset_id}
-        async with ad_calls.within(SECONDS, "OpenAI"), opened(secrets, self.clock) as calls:
-            answer = await calls.post(f"{self.api}/events", body, params=pixel)
-        check_answer(answer.status, _code(answer), answer.retry_after)
-        answer.content()
-        return [Accepted(answer.status)] * len(conversions)
+CONVERSIONS: Final = Sender(OPENAI, TERMS, API, send)
 
 
 def _code(answer: ad_calls.JsonAnswer) -> str | None:

@@ -1,7 +1,5 @@
 """Conversions sent to TikTok: one call a batch, which is taken as a whole or not at all."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -11,19 +9,17 @@ from service_core.plugin import (
     CUSTOM,
     Accepted,
     BatchRejected,
-    Clock,
-    Conversion,
-    Destination,
     Platform,
     PlatformDown,
     PlatformRefused,
     Rejected,
+    SendCall,
+    Sender,
     SendOutcome,
     Terms,
     Throttle,
     ad_calls,
     check_answer,
-    system_clock,
 )
 
 TIKTOK: Final = Platform(
@@ -37,7 +33,6 @@ TIKTOK: Final = Platform(
         "AddPaymentInfo", "AddToWishlist", "PlaceAnOrder", "Contact", "Download", "Subscribe", CUSTOM,
     ),
 )  # fmt: skip
-SECONDS: Final = 25.0
 TERMS: Final = Terms(
     age_limit=timedelta(days=7),
     batch=1_000,
@@ -52,46 +47,23 @@ _BUSY: Final = frozenset({40100, 40700})
 _THEIRS: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class TikTokConversions:
-    """Implements `ConversionSender`.
+async def send(call: SendCall) -> list[SendOutcome]:
+    """Post the conversions of a pixel; a test without a code would count, and is not sent.
 
-    Attributes:
-        api: address of the Business API with its version.
-        clock: the present.
+    Raises:
+        PlatformDown: TikTok takes none now.
+        PlatformRefused: the token is not good, or not for this pixel.
+        BatchRejected: TikTok takes none, because of some.
     """
+    if call.destination.test and not call.destination.test_code:
+        return [Rejected("no_test_event_code")] * len(call.conversions)
+    async with opened(call.api, call.secrets, call.clock) as client:
+        answer = await client.post("event/track/", body_of(call.destination, call.conversions))
+    _check(answer)
+    return [Accepted(answer.status)] * len(call.conversions)
 
-    api: str = API
-    clock: Clock = system_clock
-    platform: Platform = TIKTOK
-    terms: Terms = TERMS
 
-    @property
-    def id(self) -> str:
-        """``tiktok``."""
-        return self.platform.id
-
-    def at(self, address: str) -> "TikTokConversions":
-        """The same, of another version or behind a proxy."""
-        return replace(self, api=address)
-
-    async def send(
-        self, destination: Destination, conversions: Sequence[Conversion], secrets: Mapping[str, str]
-    ) -> Sequence[SendOutcome]:
-        """Post the conversions of a pixel; a test without a code would count, and is not sent.
-
-        Raises:
-            PlatformDown: TikTok takes none now.
-            PlatformRefused: the token is not good, or not for this pixel.
-            BatchRejected: TikTok takes none, because of some.
-        """
-        if destination.test and not destination.test_code:
-            return [Rejected("no_test_event_code")] * len(conversions)
-        body = body_of(destination, conversions)
-        async with ad_calls.within(SECONDS, "TikTok"), opened(self.api, secrets, self.clock) as client:
-            answer = await client.post("event/track/", body)
-        _check(answer)
-        return [Accepted(answer.status)] * len(conversions)
+CONVERSIONS: Final = Sender(TIKTOK, TERMS, API, send)
 
 
 def _check(answer: ad_calls.JsonAnswer) -> None:

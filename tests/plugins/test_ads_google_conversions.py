@@ -3,12 +3,13 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from uuid import UUID
 
 import pytest
 
 from plugins import ads_google
-from plugins.ads_google.conversions import GoogleConversions
+from plugins.ads_google.conversions import CONVERSIONS, send
 from plugins.ads_google.payload import body_of, conversion_of
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
@@ -76,7 +77,7 @@ def upload(body, account, books):
         asset = re.fullmatch(rf"customers/{account}/conversionActions/(\d+)", row["conversionAction"])[1]
         books.take(asset, row["orderId"], asset, test=body["validateOnly"])
         results.append({"gclid": row.get("gclid"), "conversionAction": row["conversionAction"]})
-    return partial(*faults, results=[] if body["validateOnly"] else results)
+    return upload_of(*faults, results=[] if body["validateOnly"] else results)
 
 
 def fault(code, index=None):
@@ -88,7 +89,7 @@ def fault(code, index=None):
     return {"errorCode": code, "message": said, "location": {"fieldPathElements": where}}
 
 
-def partial(*faults, results=()):
+def upload_of(*faults, results=()):
     """An answer in which some conversions are refused."""
     error = {"code": 3, "message": "Multiple errors", "details": [{"@type": FAILURE, "errors": [*faults]}]}
     return Answer({"results": [*results], "jobId": "1"} | ({"partialFailureError": error} if faults else {}))
@@ -104,11 +105,15 @@ def failed(code, status, details=None):
     )
 
 
+def google_at(api):
+    return replace(CONVERSIONS, call=partial(send, f"{api.url}/token")).at(f"{api.url}/v26")
+
+
 class TestGoogleConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serving(google(books := Books())) as api:
-            sender = GoogleConversions(f"{api.url}/v26", f"{api.url}/token")
+            sender = google_at(api)
             fail = failing(api, lambda asked: asked.path != "/token")
             yield SenderStage(sender, SECRETS, books, api.play, fail)
 
@@ -168,8 +173,7 @@ async def api():
 
 
 async def sent(api, *orders):
-    sender = GoogleConversions(tokens=f"{api.url}/token").at(f"{api.url}/v26")
-    return await sender.send(SHOP, [conversion(order) for order in orders], SECRETS)
+    return await google_at(api).send(SHOP, [conversion(order) for order in orders], SECRETS)
 
 
 def answering(api, answer):
@@ -191,18 +195,18 @@ def answering(api, answer):
     ],
 )  # fmt: skip
 async def test_each_conversion_is_judged_for_itself(api, code, expected):
-    answering(api, partial(fault(code, 1)))
+    answering(api, upload_of(fault(code, 1)))
     assert await sent(api, "a", "b", "c") == [Accepted(200), expected, Accepted(200)]
 
 
 async def test_twins_share_what_becomes_of_the_one_that_was_uploaded(api):
-    answering(api, partial(fault({"conversionUploadError": "EXPIRED_EVENT"}, 1)))
+    answering(api, upload_of(fault({"conversionUploadError": "EXPIRED_EVENT"}, 1)))
     refused = Rejected("EXPIRED_EVENT", 200)
     assert await sent(api, "a", "b", "a", "b") == [Accepted(200), refused, Accepted(200), refused]
 
 
 async def test_a_failure_that_names_no_conversion_is_that_of_all(api):
-    answering(api, partial(fault({"conversionUploadError": "TOO_MANY_CONVERSIONS_IN_REQUEST"})))
+    answering(api, upload_of(fault({"conversionUploadError": "TOO_MANY_CONVERSIONS_IN_REQUEST"})))
     assert await sent(api, "a", "b") == [Rejected("TOO_MANY_CONVERSIONS_IN_REQUEST", 200)] * 2
 
 

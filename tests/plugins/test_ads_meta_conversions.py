@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_meta
-from plugins.ads_meta.conversions import MetaConversions
+from plugins.ads_meta.conversions import CONVERSIONS
 from plugins.ads_meta.payload import body_of, event_of
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
@@ -67,7 +67,7 @@ class TestMetaConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serving(graph(books := Books())) as api:
-            yield SenderStage(MetaConversions(f"{api.url}/v26.0"), SECRETS, books, api.play, failing(api))
+            yield SenderStage(CONVERSIONS.at(f"{api.url}/v26.0"), SECRETS, books, api.play, failing(api))
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
         assert await stage.send("a", "b", to=replace(SHOP, test=True)) == [Rejected("no_test_event_code")] * 2
@@ -184,7 +184,7 @@ async def api():
 
 
 async def sent(api, count=1):
-    sender = MetaConversions().at(f"{api.url}/v26.0")
+    sender = CONVERSIONS.at(f"{api.url}/v26.0")
     return await sender.send(SHOP, [conversion()] * count, SECRETS)
 
 
@@ -214,7 +214,7 @@ async def test_a_pixel_that_is_not_there_is_the_fault_of_no_conversion(api):
 
 async def test_a_name_with_odd_letters_stays_one_part_of_the_address(api):
     api.answers = lambda _: Answer({"events_received": 1})
-    outcomes = await MetaConversions(f"{api.url}/v26.0").send(
+    outcomes = await CONVERSIONS.at(f"{api.url}/v26.0").send(
         Destination("act_1", "../me?x=1#y"), [conversion()], SECRETS
     )
     assert outcomes == [Accepted(200)]
@@ -229,4 +229,4 @@ def test_meta_is_brought_by_its_hook():
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
-        await MetaConversions().send(SHOP, [conversion()], SECRETS)
+        await CONVERSIONS.send(SHOP, [conversion()], SECRETS)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_openai
-from plugins.ads_openai.conversions import OPENAI, OpenAIConversions
+from plugins.ads_openai.conversions import CONVERSIONS
 from plugins.ads_openai.payload import SHAPES, body_of, event_of
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
@@ -61,7 +61,7 @@ class TestOpenAIConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serving(bazaar(books := Books())) as api:
-            sender = OpenAIConversions(f"{api.url}/v1")
+            sender = CONVERSIONS.at(f"{api.url}/v1")
             yield SenderStage(sender, SECRETS, books, api.play, failing(api))
 
 
@@ -132,7 +132,7 @@ def test_each_event_has_data_of_its_own_shape(event, shape):
 
 
 def test_every_event_a_rule_may_name_has_a_shape():
-    assert tuple(SHAPES) == OPENAI.events
+    assert tuple(SHAPES) == CONVERSIONS.platform.events
 
 
 def test_an_event_of_the_rules_own_keeps_its_name_beside_its_type():
@@ -182,7 +182,7 @@ async def api():
 async def test_a_status_says_whose_turn_it_is(api, answer, kind, code):
     api.answers = lambda _: answer
     with pytest.raises(kind) as fault:
-        await OpenAIConversions().at(f"{api.url}/v1").send(SHOP, [conversion()], SECRETS)
+        await CONVERSIONS.at(f"{api.url}/v1").send(SHOP, [conversion()], SECRETS)
     assert getattr(fault.value, "code", None) == code
 
 
@@ -195,4 +195,4 @@ def test_openai_is_brought_by_its_hook():
 async def test_without_the_http_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "httpx2", None)
     with pytest.raises(PlatformDown, match=r"touchpoint\[ads\]"):
-        await OpenAIConversions().send(SHOP, [conversion()], SECRETS)
+        await CONVERSIONS.send(SHOP, [conversion()], SECRETS)

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from plugins import ads_tiktok
-from plugins.ads_tiktok.conversions import TikTokConversions
+from plugins.ads_tiktok.conversions import CONVERSIONS
 from plugins.ads_tiktok.payload import body_of, event_of
 from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
@@ -63,7 +63,7 @@ class TestTikTokConversions(ConversionSenderConformance):
     @pytest.fixture
     async def stage(self):
         async with serving(business(books := Books())) as api:
-            sender = TikTokConversions(f"{api.url}/open_api/v1.3")
+            sender = CONVERSIONS.at(f"{api.url}/open_api/v1.3")
             yield SenderStage(sender, SECRETS, books, api.play, failing(api))
 
     async def test_a_test_without_a_code_would_count_and_is_not_sent(self, stage):
@@ -141,7 +141,7 @@ async def api():
 async def test_a_code_says_whose_turn_it_is(api, code, kind):
     api.answers = lambda _: said(code)
     with pytest.raises(kind):
-        await TikTokConversions().at(f"{api.url}/open_api/v1.3").send(SHOP, [conversion()], SECRETS)
+        await CONVERSIONS.at(f"{api.url}/open_api/v1.3").send(SHOP, [conversion()], SECRETS)
 
 
 def test_tiktok_is_brought_by_its_hook():
