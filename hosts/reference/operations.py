@@ -19,7 +19,7 @@ _CREDENTIALS: Final[Mapping[Entry, str]] = {
     Entry.KEY_OR_OAUTH: "Any key or OAuth access token.",
     Entry.SIGNUP: "Secret of the signup.",
     Entry.FILER: "The key, OAuth access token or signup secret that filed it.",
-    Entry.INTERNAL: "Any key, and the deployment's own token in `X-Internal-Token`.",
+    Entry.INTERNAL: "Any key of the workspace, and the deployment's own token in `X-Internal-Token`.",
     Entry.WRITE_KEY: "Write key in `X-Service-API-Key` or `X-API-Key`.",
 }
 """What opens a route that no single scope does."""
@@ -52,7 +52,7 @@ def _block(op: Operation) -> str:
 
 
 def _needs(op: Operation) -> str:
-    if isinstance(op.scope, Scope) and op.entry is not Entry.INTERNAL:
+    if isinstance(op.scope, Scope):
         return f"Scope {code(op.scope.value)}."
     return _CREDENTIALS[op.entry]
 

@@ -22,8 +22,8 @@ from service_core.kernel.operations import Scope, Surface
 from service_core.kernel.settings import Settings
 from service_core.testing.programs import let_in
 
-PUBLIC, SIGNUP, POLL, FILE, EXCHANGE, WRITE_KEY, ANY_KEY = (
-    "public", "signup", "poll", "file", "exchange", "write key", "any key",
+PUBLIC, SIGNUP, POLL, FILE, EXCHANGE, WRITE_KEY, ANY_KEY, INTERNAL = (
+    "public", "signup", "poll", "file", "exchange", "write key", "any key", "internal",
 )  # fmt: skip
 READ, RULES, LINKS, REPORTS, SCRIPTS = (
     "service:read", "service:write:rules", "service:write:links", "service:write:reports",
@@ -73,6 +73,8 @@ TABLE: Mapping[str, str] = {
     "GET /v1/revenue": READ,
     "GET /v1/ads": READ,
     "GET /v1/commerce-metrics": READ,
+    "POST /v1/shopify/economics/cost-imports/validate": INTERNAL,
+    "POST /v1/shopify/economics/cost-imports/apply": INTERNAL,
     "GET /v1/subscriptions": READ,
     "GET /v1/rules": READ,
     "GET /v1/links": READ,
@@ -139,6 +141,8 @@ def expected(access, kind):
         return "open"
     if kind not in KEYS or access in {SIGNUP, WRITE_KEY}:
         return "401"
+    if access == INTERNAL:
+        return "403 internal_credential_required"
     return "403 oauth_required" if access == EXCHANGE else f"403 insufficient_scope {access}"
 
 
@@ -147,7 +151,7 @@ def verdict(response):
     said = orjson.loads(response.body) if response.status in {401, 403} else {}
     if response.status == 401:
         return "401"
-    if said.get("code") in {"insufficient_scope", "oauth_required"}:
+    if said.get("code") in {"insufficient_scope", "oauth_required", "internal_credential_required"}:
         return " ".join(filter(None, ["403", said["code"], said.get("required_scope")]))
     return "open"
 

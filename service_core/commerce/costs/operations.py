@@ -6,7 +6,7 @@ from service_core.commerce.costs.asked import ApplyCostImport, CostImport
 from service_core.commerce.costs.checking import checked
 from service_core.commerce.costs.ports import CostStore
 from service_core.kernel.errors import Conflict, Refusal, Unprocessable
-from service_core.kernel.operations import Entry, operation
+from service_core.kernel.operations import ANY_SCOPE, Entry, operation
 
 _ROUTE = "POST /shopify/economics/cost-imports"
 
@@ -18,7 +18,9 @@ def _reasoned(refusal: Refusal) -> Refusal:
     return refusal
 
 
-@operation(f"{_ROUTE}/validate", tag="marketing", entry=Entry.INTERNAL, reshape=_reasoned)
+@operation(
+    f"{_ROUTE}/validate", scope=ANY_SCOPE, tag="marketing", entry=Entry.INTERNAL, reshape=_reasoned
+)
 async def validate_cost_import(body: CostImport, *, who: Caller) -> CostCheck:
     """Check an import of what items cost, row by row, and change nothing.
 
@@ -38,6 +40,7 @@ async def validate_cost_import(body: CostImport, *, who: Caller) -> CostCheck:
 
 @operation(
     f"{_ROUTE}/apply",
+    scope=ANY_SCOPE,
     tag="marketing",
     entry=Entry.INTERNAL,
     errors=(409, 422),
