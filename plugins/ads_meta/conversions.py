@@ -49,22 +49,20 @@ _NO_PIXEL: Final = 33
 
 
 async def send(call: SendCall) -> list[SendOutcome]:
-    """Post the conversions to the pixel; a test without a code would count, and is not sent.
+    """Post the conversions to the pixel.
 
     Raises:
         PlatformDown: Meta takes none now.
         PlatformRefused: the token is not good, or not for this pixel.
         BatchRejected: Meta takes none, because of some.
     """
-    if call.destination.test and not call.destination.test_code:
-        return [Rejected("no_test_event_code")] * len(call.conversions)
     path = f"{quote(call.destination.asset_id, safe='')}/events"
     async with opened(call.api, call.secrets, call.clock) as client:
         answer = await client.post(path, body_of(call.destination, call.conversions))
     return [_outcome(answer)] * len(call.conversions)
 
 
-CONVERSIONS: Final = Sender(META, TERMS, API, send)
+CONVERSIONS: Final = Sender(META, TERMS, API, send, tests_by_code=True)
 
 
 def _outcome(answer: ad_calls.JsonAnswer) -> SendOutcome:

@@ -12,7 +12,6 @@ from service_core.plugin import (
     Platform,
     PlatformDown,
     PlatformRefused,
-    Rejected,
     SendCall,
     Sender,
     SendOutcome,
@@ -48,22 +47,20 @@ _THEIRS: Final = 50_000
 
 
 async def send(call: SendCall) -> list[SendOutcome]:
-    """Post the conversions of a pixel; a test without a code would count, and is not sent.
+    """Post the conversions of a pixel.
 
     Raises:
         PlatformDown: TikTok takes none now.
         PlatformRefused: the token is not good, or not for this pixel.
         BatchRejected: TikTok takes none, because of some.
     """
-    if call.destination.test and not call.destination.test_code:
-        return [Rejected("no_test_event_code")] * len(call.conversions)
     async with opened(call.api, call.secrets, call.clock) as client:
         answer = await client.post("event/track/", body_of(call.destination, call.conversions))
     _check(answer)
     return [Accepted(answer.status)] * len(call.conversions)
 
 
-CONVERSIONS: Final = Sender(TIKTOK, TERMS, API, send)
+CONVERSIONS: Final = Sender(TIKTOK, TERMS, API, send, tests_by_code=True)
 
 
 def _check(answer: ad_calls.JsonAnswer) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from service_core.commerce.ads import ad_calls
-from service_core.delivery.postbacks.model import Conversion, Destination, SendOutcome
+from service_core.delivery.postbacks.model import Conversion, Destination, Rejected, SendOutcome
 from service_core.delivery.postbacks.ports import Terms
 from service_core.kernel.clock import Clock, system_clock
 from service_core.workspace.rules.platforms import Platform
@@ -35,6 +35,7 @@ class Sender:
     Attributes:
         api: address of the API with its version.
         call: makes one, and raises what `ConversionSender.send` may raise.
+        tests_by_code: whether a test is told by its code alone; without one it would count, and is not sent.
         seconds: how long a call may take.
     """
 
@@ -42,6 +43,7 @@ class Sender:
     terms: Terms
     api: str
     call: Callable[[SendCall], Awaitable[Sequence[SendOutcome]]]
+    tests_by_code: bool = False
     seconds: float = 25.0
     clock: Clock = system_clock
 
@@ -64,5 +66,7 @@ class Sender:
             PlatformRefused: the credentials are not good.
             BatchRejected: it takes none, because of some.
         """
+        if self.tests_by_code and destination.test and not destination.test_code:
+            return [Rejected("no_test_event_code")] * len(conversions)
         async with ad_calls.within(self.seconds, self.platform.label):
             return await self.call(SendCall(self.api, destination, conversions, secrets, self.clock))
