@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 
 from service_core.insight.fx.model import CARRIED, Rates
 from service_core.insight.fx.ports import RateSource, RateStore
@@ -19,8 +20,10 @@ class Exchange:
     store: RateStore
     source: RateSource | None
 
-    async def rates(self, to: str, currencies: Collection[str], days: Range) -> Rates:
-        """Rates of some currencies into one, for each day of a range.
+    async def rates(
+        self, to: str, currencies: Collection[str], days: Range, *, look_back: timedelta = timedelta()
+    ) -> Rates:
+        """Rates of some currencies into one, for each day of a range and for some time before it.
 
         Raises:
             StoreUnavailable: they cannot be read.
@@ -28,5 +31,6 @@ class Exchange:
         others = {*currencies} - {to}
         if self.source is None or not others:
             return Rates(to)
-        found = await self.store.rates(self.source.id, {*others, to}, days.first_day - CARRIED, days.last_day)
+        first = days.first_day - look_back - CARRIED
+        found = await self.store.rates(self.source.id, {*others, to}, first, days.last_day)
         return Rates.of(to, found)

@@ -3,14 +3,18 @@
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from service_core.kernel.money import exponent
+from service_core.kernel.ranges import Buckets, Span, Unit
+from service_core.kernel.series import cover
+from service_core.kernel.wall_clock import day_start, local_date
 
 EURO: Final = "EUR"
 """What every rate is published against."""
@@ -19,8 +23,12 @@ CARRIED: Final = timedelta(days=7)
 """How long a rate stands while no other is published: over weekends and holidays."""
 
 _CODE: Final = re.compile("[A-Z]{3}")
-_DIGITS: Final = 12
-"""More than anybody publishes, before and behind the point; what is computed with them fits 128 bits."""
+_DIGITS: Final = 8
+_PLACES: Final = 6
+"""More digits, and more of them behind the point, than anybody publishes: any two rates are a fraction of 64 bits."""
+
+MOST: Final = 2**53
+"""Minor units; a movement that is worth more is worth nothing anybody knows (`intake.amounts.MAX_MINOR`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +49,21 @@ class DayRate:
         if not self.per_euro.is_finite() or self.per_euro <= 0:
             raise ValueError(f"{self.per_euro} is no rate")
         _, digits, places = self.per_euro.as_tuple()
-        if len(digits) + max(int(places), 0) > _DIGITS or -int(places) > _DIGITS:
+        if len(digits) + max(int(places), 0) > _DIGITS or -int(places) > _PLACES:
             raise ValueError(f"{self.per_euro} has more digits than a rate")
+
+
+@dataclass(frozen=True, slots=True)
+class RateTable:
+    """Rates day by day.
+
+    Attributes:
+        days: the local days; None when there is no rate at all.
+        worth: what each currency is worth on each of them, as in `Rates.on`.
+    """
+
+    days: Buckets | None
+    worth: Mapping[str, Sequence[Fraction | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +94,26 @@ class Rates:
         if ours is None or theirs is None:
             return None
         return Fraction(ours) / Fraction(theirs) * Fraction(10) ** (exponent(self.to) - exponent(currency))
+
+    def worth(self, day: date, currency: str | None, amount: int) -> int | None:
+        """An amount of a movement in minor units of `to`, rounded half-even; None without a rate for the day.
+
+        What nobody named a currency of is taken as it is.
+        """
+        rate = Fraction(1) if currency is None else self.on(day, currency)
+        told = None if rate is None else round(amount * rate)
+        return told if told is not None and told <= MOST else None
+
+    def table(self, zone: ZoneInfo) -> "RateTable":
+        """All there is for the days of a zone, for engines that look rates up by themselves."""
+        days = sorted({day for known, _ in self._published.values() for day in known})
+        if not days:
+            return RateTable(None, {})
+        last = days[-1] + CARRIED + timedelta(days=1)
+        buckets = cover(Span(day_start(days[0], zone), day_start(last, zone)), Unit.DAY, zone)
+        dates = [local_date(start, zone) for start in buckets.starts]
+        others = sorted({*self._published, EURO} - {self.to})
+        return RateTable(buckets, {code: [self.on(day, code) for day in dates] for code in others})
 
     def _per_euro(self, day: date, currency: str) -> Decimal | None:
         if currency == EURO:

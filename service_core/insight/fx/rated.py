@@ -1,18 +1,22 @@
 """Asking again with rates where money of other currencies was found; who has none of it pays nothing."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, Protocol
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from service_core.access.model import Workspace
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.measures import NO_RATE, Leaf, Relation
-from service_core.insight.ports import Aggregate, Aggregates, Grid
+from service_core.insight.ports import Aggregate, Aggregates, Grid, Path, PathPlan, Paths
 from service_core.insight.query.sources import Source, SourceState
 from service_core.kernel.ranges import Range
+
+REFUNDED: Final = timedelta(days=400)
+"""How long after its charge a refund may come: it has the rate of that, or none."""
 
 _REMEMBERED: Final = 10_000
 """Workspaces whose currencies are remembered: with them at hand a question is asked once."""
@@ -25,10 +29,12 @@ class Rated:
     Attributes:
         asked: what evaluates measures.
         exchange: where rates come from.
+        look_back: how far before a range its movements may have their rates.
     """
 
     asked: Aggregates
     exchange: Exchange
+    look_back: timedelta = timedelta()
     _seen: "OrderedDict[UUID, frozenset[str]]" = field(default_factory=OrderedDict)
 
     async def aggregate(self, plan: Aggregate) -> Grid:
@@ -53,9 +59,8 @@ class Rated:
         if not currencies - {scan.currency}:
             return plan
         days = Range(scan.span, ZoneInfo(scan.zone), scan.span.start)
-        return replace(
-            plan, scan=replace(scan, rates=await self.exchange.rates(scan.currency, currencies, days))
-        )
+        rates = await self.exchange.rates(scan.currency, currencies, days, look_back=self.look_back)
+        return replace(plan, scan=replace(scan, rates=rates))
 
     async def _currencies(self, plan: Aggregate, lacking: tuple[Leaf, ...]) -> frozenset[str]:
         """Those of the rows without a rate."""
@@ -77,6 +82,30 @@ class Rated:
         self._seen[workspace_id] = currencies
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
+
+
+class Ledger(Aggregates, Paths, Protocol):
+    """What is asked of the event store."""
+
+
+class RatedLedger:
+    """`Aggregates` and `Paths` of the event store, with its money told in the currency of the scan.
+
+    Args:
+        events: the event store.
+        exchange: where rates come from.
+    """
+
+    def __init__(self, events: Ledger, exchange: Exchange) -> None:
+        self._events, self._rated = events, Rated(events, exchange, REFUNDED)
+
+    async def aggregate(self, plan: Aggregate) -> Grid:
+        """As `Rated`."""
+        return await self._rated.aggregate(plan)
+
+    async def paths(self, plan: PathPlan) -> Sequence[Path]:
+        """Those of the store: money takes no part in them."""
+        return await self._events.paths(plan)
 
 
 @dataclass
