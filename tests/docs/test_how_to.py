@@ -38,6 +38,7 @@ def install(folder, module):
         "contributors/add-a-writable-resource.md",
         "integrators/add-a-revenue-provider.md",
         "integrators/add-an-ad-platform.md",
+        "integrators/send-conversions.md",
     ],
 )
 def test_the_files_of_a_page_do_what_it_says(page, tmp_path):

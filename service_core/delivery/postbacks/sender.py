@@ -10,9 +10,9 @@ from service_core.kernel.clock import Clock, system_clock
 from service_core.workspace.rules.platforms import Platform
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SendCall:
-    """A call to make.
+    """A call to make; its repr shows neither credentials nor persons.
 
     Attributes:
         api: address of the API with its version.
