@@ -10,6 +10,7 @@ from hosts.cli import (
     ads,
     backing_up,
     connections,
+    costs,
     demo,
     docs,
     domains,
@@ -88,6 +89,7 @@ app.command("plugins")(inspecting.plugins)
 app.command("fx")(fx.fx)
 app.add_typer(ads.app, name="ads")
 app.add_typer(revenue.app, name="revenue")
+app.add_typer(costs.app, name="costs")
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")

@@ -1,0 +1,59 @@
+"""`touchpoint costs import`: a file of costs is checked row by row, and imported whole or not at all."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hosts.cli.deployment import directory_of
+
+GOOD = "sku,variant_id,unit_cost,handling_cost,effective_from\nSHIRT,,8.50,1,\n,22,3.5,,2026-06-01\n"
+
+
+@pytest.fixture
+def shop(touchpoint, deployment, tmp_path):
+    def run(text, *arguments, **more):
+        file = tmp_path / "costs.csv"
+        file.write_text(text)
+        return touchpoint("costs", "import", file, *arguments, "--config", deployment["config"], **more)
+
+    async def kept():
+        async with directory_of(Path(deployment["config"])) as directory:
+            (workspace,) = await directory.workspaces()
+            return [
+                (
+                    cost.item,
+                    cost.effective_from.isoformat(),
+                    cost.unit_cost,
+                    cost.handling_cost,
+                    cost.currency,
+                )
+                for cost in await directory.costs(workspace.id)
+            ]
+
+    run.kept = lambda: asyncio.run(kept())
+    return run
+
+
+def test_a_file_is_checked_imported_and_imported_again(shop):
+    told = shop(GOOD, "--from", "2026-07-01", "--currency", "eur", "--check").output
+    assert "2 rows are good; nothing was changed." in told
+    assert shop.kept() == []
+    for _ in range(2):
+        assert "2 costs are imported." in shop(GOOD, "--from", "2026-07-01", "--currency", "eur").output
+        assert shop.kept() == [
+            ("SHIRT", "2026-07-01", 8_500_000, 1_000_000, "EUR"),
+            ("22", "2026-06-01", 3_500_000, None, "EUR"),
+        ]
+
+
+def test_rejected_rows_are_shown_and_nothing_is_imported(shop):
+    told = shop(GOOD + "MUG,,-1,,2026-06-01\n", code=1).output.split()
+    assert told[:6] == ["row", "reason", "1", "invalid_date", "3", "negative_cost"]
+    assert " ".join(told[6:]) == "2 of 3 rows are rejected; nothing was changed."
+    assert shop.kept() == []
+
+
+def test_a_file_that_is_none_is_refused_in_a_sentence(shop):
+    assert "No column is called 'price'" in shop("sku,price\nA,1\n", code=1).output
+    assert "three letters" in shop(GOOD, "--currency", "euro", code=2).output
