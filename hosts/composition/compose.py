@@ -32,6 +32,7 @@ from service_core.commerce.costs.source import CostSource
 from service_core.commerce.providers.polling import ProviderReading
 from service_core.commerce.providers.ports import ConnectionSecrets
 from service_core.commerce.subscriptions.source import SubscriptionSource
+from service_core.delivery.postbacks.source import DeliverySource
 from service_core.extension.registry import Registry, load
 from service_core.gateway.dispatch import Gateway
 from service_core.gateway.exchange import Request, Response
@@ -189,6 +190,7 @@ def _offers(
                     SubscriptionSource(ports.workspace, ports.workspace, ports.workspace, ports.clock),
                 ),
                 costs,
+                DeliverySource(ports.workspace, ports.workspace, registry.conversion_senders),
             ],
             ports.workspace,
         ),

@@ -7,6 +7,7 @@ from service_core.access.model import Caller
 from service_core.insight.attribution.model import Attribution
 from service_core.insight.connections.model import ConnectionStatus
 from service_core.insight.connections.ports import Connections
+from service_core.insight.deliveries.ports import Deliveries
 from service_core.insight.freshness import data_through
 from service_core.insight.ports import Aggregates, EventLog
 from service_core.insight.usage import Usage, usage_of
@@ -78,11 +79,17 @@ LIMITS: Final = QueryLimits(max_metrics=10, max_dimensions=3, max_filters=10, ma
 
 @operation("GET /context", tag="workspace")
 async def get_context(
-    *, who: Caller, events: Aggregates, log: EventLog, queue: IngestQueue, connections: Connections
+    *,
+    who: Caller,
+    events: Aggregates,
+    log: EventLog,
+    queue: IngestQueue,
+    connections: Connections,
+    deliveries: Deliveries,
 ) -> Context:
     """Everything a client needs to know before it asks: workspace, key, usage, data and limits."""
     workspace, credential = who.workspace, who.credential
-    usage = await usage_of(who, events)
+    usage = await usage_of(who, events, deliveries)
     first, last = await log.bounds(workspace.id) or (None, None)
     known = await connections.connections(workspace.id)
     return Context(

@@ -28,6 +28,12 @@ def _of_money(column: str, sold: str) -> Mapping[Relation, str]:
     return MappingProxyType({**money, Relation.COSTS: sold})
 
 
+def _of_ads(column: str) -> Mapping[Relation, str]:
+    """A column of ad entities; conversions are sent to platforms alone."""
+    sent = {Relation.DELIVERIES: column} if column == "platform" else {}
+    return MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{JOINED}{column}", **sent})
+
+
 _TOUCHED: Final = (
     ("attribution_source", "Source", "Where the visit came from: campaign source, click id or referrer."),
     ("attribution_medium", "Medium", "How it came: campaign medium, or what the source implies."),
@@ -109,15 +115,7 @@ DIMENSIONS: Final = (
         Dimension(id_, label, text, MappingProxyType({Relation.SUBSCRIPTIONS: id_}))
         for id_, label, text in _SOLD
     ),
-    *(
-        Dimension(
-            id_,
-            label,
-            text,
-            MappingProxyType({Relation.SPEND: column, Relation.CREDITS: f"{JOINED}{column}"}),
-        )
-        for id_, column, label, text in _ADVERTISED
-    ),
+    *(Dimension(id_, label, text, _of_ads(column)) for id_, column, label, text in _ADVERTISED),
 )
 """Every dimension of the core, in the order of the contract."""
 

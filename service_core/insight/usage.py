@@ -10,6 +10,7 @@ from service_core.access.model import Caller, Workspace
 from service_core.access.plans import PLANS, UNLIMITED
 from service_core.insight.connections.model import ConnectionStatus
 from service_core.insight.connections.ports import Connections
+from service_core.insight.deliveries.ports import SENT, Deliveries
 from service_core.insight.measures import Op, Predicate, Relation, count
 from service_core.insight.ports import Aggregate, Aggregates
 from service_core.insight.scans import workspace_scan
@@ -80,21 +81,21 @@ async def get_workspace(*, who: Caller, connections: Connections) -> WorkspaceAn
 
 
 @operation("GET /usage", tag="workspace")
-async def get_usage(*, who: Caller, events: Aggregates) -> Usage:
+async def get_usage(*, who: Caller, events: Aggregates, deliveries: Deliveries) -> Usage:
     """Events and postbacks of the billing period, and the limits of plan and key.
 
     The limits of the plan are soft: above them nothing is refused, and `events_used` shows by how much.
     """
-    return await usage_of(who, events)
+    return await usage_of(who, events, deliveries)
 
 
-async def usage_of(who: Caller, events: Aggregates) -> Usage:
+async def usage_of(who: Caller, events: Aggregates, deliveries: Deliveries) -> Usage:
     """The caller's usage in the present UTC calendar month."""
     period, plan = period_of(who.now), PLANS.get(who.workspace.plan, UNLIMITED)
     return Usage(
         events_used=await events_used(events, who.workspace, period),
         events_limit=plan.events_limit,
-        postbacks_used=0,  # nothing installed sends any
+        postbacks_used=await postbacks_used(deliveries, who.workspace, period),
         postbacks_limit=plan.postbacks_limit,
         period_start=period.start,
         period_end=period.end,
@@ -112,6 +113,12 @@ async def events_used(events: Aggregates, workspace: Workspace, period: Span) ->
     grid = await events.aggregate(Aggregate(workspace_scan(workspace, period), (_COUNTED,)))
     used: int = grid.rows[0][0]
     return used
+
+
+async def postbacks_used(deliveries: Deliveries, workspace: Workspace, period: Span) -> int:
+    """Conversions of a period that platforms have taken; tests and failures do not count (semantics 21.1)."""
+    counts = await deliveries.delivery_counts(workspace.id, (period.start, period.end))
+    return sum(one.count for one in counts if one.status == SENT)
 
 
 def period_of(now: datetime) -> Span:

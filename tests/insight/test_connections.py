@@ -145,9 +145,9 @@ async def test_what_was_never_connected_was_never_measured(shop):
 @pytest.mark.parametrize(
     ("status", "spend", "postbacks"),
     [
-        (ConnectionStatus.CONNECTED, None, "source_error"),
-        (ConnectionStatus.ERROR, "source_error", "source_error"),
-        (ConnectionStatus.EXPIRED, "source_error", "source_error"),
+        (ConnectionStatus.CONNECTED, None, None),
+        (ConnectionStatus.ERROR, "source_error", None),
+        (ConnectionStatus.EXPIRED, "source_error", None),
         (ConnectionStatus.PENDING, "no_ad_platform", "no_ad_platform"),
         (ConnectionStatus.DISCONNECTED, "no_ad_platform", "no_ad_platform"),
     ],
@@ -181,7 +181,7 @@ async def test_an_answer_that_needs_a_platform_that_cannot_be_read_is_not_comple
 async def test_a_platform_without_spend_is_no_source_of_spend(shop):
     await connect(shop, META, provider="openai")
     found = await reasons(shop)
-    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", "source_error")
+    assert (found["ad_spend"], found["postbacks_sent"]) == ("no_ad_platform", None)
 
 
 async def test_connections_that_cannot_be_read_are_unknown_and_never_none(shop, monkeypatch):

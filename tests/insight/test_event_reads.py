@@ -19,6 +19,7 @@ from service_core.intake.model import WIRE_COLUMNS
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
 from service_core.testing.connections import MemoryConnections
+from service_core.testing.deliveries import NothingSent
 from service_core.testing.story import Story
 
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
@@ -180,7 +181,7 @@ async def test_the_workspace_says_its_name_on_the_wire(who):
 
 
 async def test_usage_counts_no_session_marks_bots_or_test_events(who, store):
-    answer = plain(await get_usage(who=who, events=store))
+    answer = plain(await get_usage(who=who, events=store, deliveries=NothingSent()))
     assert list(answer) == [
         "events_used", "events_limit", "postbacks_used", "postbacks_limit", "period_start", "period_end", "plan",
         "rate_limit",
@@ -190,7 +191,14 @@ async def test_usage_counts_no_session_marks_bots_or_test_events(who, store):
 
 
 async def test_context_says_everything_at_once(who, store, queue):
-    context = get_context(who=who, events=store, log=store, queue=queue, connections=MemoryConnections())
+    context = get_context(
+        who=who,
+        events=store,
+        log=store,
+        queue=queue,
+        connections=MemoryConnections(),
+        deliveries=NothingSent(),
+    )
     answer = plain(await context)
     assert answer["events_used"] == 6
     assert answer["key"] == {

@@ -1,11 +1,13 @@
 """What a person did, as answers show it: sessions, and conversions with the touches before (contract 3.9)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from service_core.insight.attribution.model import Attribution
 from service_core.insight.attribution.weigh import MILLION, Step, weigh
+from service_core.insight.deliveries.ports import Delivered
 from service_core.insight.people.ports import Converted, PersonSession
 from service_core.insight.ports import Credit
 from service_core.insight.rounding import money, seconds
@@ -113,8 +115,10 @@ def session_of(told: PersonSession, currency: str) -> SessionAnswer:
     )
 
 
-def conversion_of(told: Converted, credit: Credit, chosen: Attribution) -> ConversionAnswer:
-    """A conversion with its path: every touch in the window, passed over or not."""
+def conversion_of(
+    told: Converted, credit: Credit, chosen: Attribution, delivered: Sequence[Delivered] = ()
+) -> ConversionAnswer:
+    """A conversion with its path, every touch in the window, passed over or not; and where it was sent."""
     event, path = told.event, told.path
     steps = [Step(touch.timestamp, direct=touch.channel == _DIRECT) for touch in path]
     weights = split(MILLION, weigh(credit, steps, event.timestamp)) if path else []
@@ -142,5 +146,10 @@ def conversion_of(told: Converted, credit: Credit, chosen: Attribution) -> Conve
                 for touch, weight in zip(path, weights, strict=True)
             ],
         ),
-        postbacks=[],
+        postbacks=[
+            PostbackAnswer(
+                rule_id=str(one.rule_id), platform=one.platform, status=one.status, sent_at=one.sent_at
+            )
+            for one in delivered
+        ],
     )

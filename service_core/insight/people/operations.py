@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from service_core.access.model import Caller
 from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution, Models
+from service_core.insight.deliveries.ports import Deliveries
 from service_core.insight.freshness import is_complete
 from service_core.insight.people.answers import (
     Lifetime,
@@ -158,6 +159,7 @@ async def get_user(
     journeys: Journeys,
     models: Models,
     queue: IngestQueue,
+    deliveries: Deliveries,
 ) -> User:
     """One person: what is known of them, their sessions, and their conversions with the touches behind.
 
@@ -171,13 +173,18 @@ async def get_user(
     chosen = Attribution.usual(who.workspace)
     credit = credit_for(models, chosen)
     journey = await journeys.journey(JourneyPlan(scan, person, credit.window, MOST))
+    converted = [one.event.event_id for one in journey.conversions]
+    sent = await deliveries.deliveries(who.workspace.id, converted) if converted else {}
     detail = _detail(journey, scan.currency)
     ids = max(len(detail.visitor_ids), len(detail.anonymous_ids))
     whole = ids < MOST_OF_A_PERSON and not any(conversion.cut for conversion in journey.conversions)
     return User(
         user=detail,
         sessions=[session_of(session, scan.currency) for session in journey.sessions],
-        conversions=[conversion_of(conversion, credit, chosen) for conversion in journey.conversions],
+        conversions=[
+            conversion_of(conversion, credit, chosen, sent.get(conversion.event.event_id, ()))
+            for conversion in journey.conversions
+        ],
         window_days=query.window_days,
         currency=scan.currency,
         complete=whole and await is_complete(queue, asked),

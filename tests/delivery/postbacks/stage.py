@@ -70,6 +70,18 @@ class Adhub:
     @property
     def terms(self):
         return Terms(
+            self.age_limit,
+            self.batch,
+            self.throttle,
+            self.click_types,
+            self.click_window,
+            self.match_keys,
+            self.valued,
+        )
+
+    @property
+    def terms(self):
+        return Terms(
             self.age_limit, self.batch, self.throttle, self.click_types, self.click_window, self.match_keys, self.valued
         )  # fmt: skip
 

@@ -233,16 +233,6 @@ async def test_two_rules_send_one_event_each_to_its_own_place(shop):
     ]
 
 
-async def test_a_rule_in_test_mode_sends_tests_that_count_nowhere(shop):
-    await shop.rule(test_mode=True, test_event_code="TEST1")
-    await shop.sells("o1")
-    await shop.send()
-    ((to, _),) = shop.sender.calls
-    assert (to.test, to.test_code) == (True, "TEST1")
-    usage = await shop.client.get("/usage")
-    assert usage["postbacks_used"] == 0
-
-
 WORTHS = [
     ({}, {}, (1250, "EUR")),
     ({"value_path": "cart.net"}, {"cart": {"net": "7.255"}}, (726, "EUR")),

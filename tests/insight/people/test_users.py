@@ -11,6 +11,7 @@ from service_core.insight.attribution.model import Models
 from service_core.insight.people.operations import UserPath, UserQuery, UsersQuery, get_user, list_users
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.params import query_of
+from service_core.testing.deliveries import NothingSent
 from service_core.testing.story import Story, campaign, told
 
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
@@ -47,6 +48,7 @@ def user(who, queue, store):
         return await get_user(
             query_of(UserQuery, parameters.items()), UserPath(userId=any_id),
             who=who, people=told, journeys=told, models=Models.of(MODELS), queue=queue,
+            deliveries=NothingSent(),
         )  # fmt: skip
 
     return user
