@@ -51,6 +51,7 @@ from service_core.insight.catalog import Catalog
 from service_core.insight.connections.absent import with_absent
 from service_core.insight.fx.rated import RatedSource
 from service_core.insight.lookups.resolve import Resolver
+from service_core.insight.ports import Aggregates
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource, Source
 from service_core.kernel.clock import Clock, system_clock
@@ -177,7 +178,7 @@ def _offers(
     """Type -> the value a handler that asks for it gets."""
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = platforms_of(registry)
-    credited = AdCredits(ports.events, ports.workspace)
+    credited = AdCredits(ports.ledger, ports.workspace)
     costs = CostSource(ports.events, ports.workspace, ports.queue)
     questions = Questions(
         registry.catalog,
@@ -197,7 +198,7 @@ def _offers(
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     cards = CardRuns(reports, alarm)
-    given = {**ports.by_type(), Settings: settings, Platforms: platforms}
+    given = {**ports.by_type(), Aggregates: ports.ledger, Settings: settings, Platforms: platforms}
     return {
         **given,
         **sharing_parts(ports, cards),

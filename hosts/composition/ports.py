@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extension.registry import Registry
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.fx.ports import RateSource
+from service_core.insight.fx.rated import Ledger, RatedLedger
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
@@ -145,6 +147,11 @@ class Ports:
     def exchange(self) -> Exchange:
         """Exchange rates as they are kept."""
         return Exchange(self.workspace, self.fx)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The event store, as far as it tells of money: with rates where the deployment has any."""
+        return self.events if self.fx is None else RatedLedger(self.events, self.exchange)
 
     @property
     def clock(self) -> Clock:

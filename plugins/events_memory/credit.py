@@ -1,12 +1,13 @@
 """How conversions and money are shared by touches: the rows of CREDITS (semantics 8, 9)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from typing import Final
 
 from plugins.events_memory.history import History, Movement
+from plugins.events_memory.worth import told
 from service_core.plugin import CHARGE, REFUND, Credit, Event, Scan, Step, Visit, split, weigh
 
 WHOLE: Final = 1_000_000
@@ -24,6 +25,7 @@ class Unit:
         anchor: the event whose person and time make the path: that of a refund is its order.
         booked: the instant it counts at, unless touches are.
         has_path: False for a refund without an order.
+        told_in: the currency a rate has turned its money into.
     """
 
     event: Event
@@ -35,6 +37,12 @@ class Unit:
     refunded: int = 0
     is_order: bool = False
     has_path: bool = True
+    told_in: str | None = None
+
+    @property
+    def currency(self) -> str | None:
+        """The currency its money is told in."""
+        return self.told_in or self.event.currency
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ def shares(history: History, rule: Credit, scan: Scan) -> Iterator[Share]:
     """Every row of CREDITS, over all time."""
     for unit in _units(history, scan):
         if rule.event_names is None or unit.anchor.event_name in rule.event_names:
-            yield from _shared(unit, history, rule)
+            yield from _shared(_told(unit, scan), history, rule)
 
 
 def _units(history: History, scan: Scan) -> Iterator[Unit]:
@@ -73,6 +81,15 @@ def _units(history: History, scan: Scan) -> Iterator[Unit]:
                 is_order=charge is not None,
             )
     yield from (_refund(fact, scan) for fact in history.movements if fact.kind == REFUND)
+
+
+def _told(unit: Unit, scan: Scan) -> Unit:
+    """A unit with its money in the currency of the scan, where there is a rate."""
+    facts = {"currency": unit.event.currency, "amount": unit.amount, "refunded": unit.refunded}
+    worth = told(scan, unit.anchor.timestamp, facts)
+    if worth["currency"] is None or worth["no_rate"]:
+        return unit
+    return replace(unit, amount=worth["amount"], refunded=worth["refunded"], told_in=scan.currency)
 
 
 def _refund(fact: Movement, scan: Scan) -> Unit:

@@ -1,12 +1,13 @@
 """The rows of the relations, with their columns by name (`insight.measures.Relation`)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from plugins.events_memory.credit import Share, shares
 from plugins.events_memory.history import History
+from plugins.events_memory.worth import told
 from service_core.plugin import (
     ADD_TO_CART,
     CHARGE,
@@ -100,7 +101,7 @@ def rows(leaf: Leaf, plan: Aggregate, history: History) -> Iterator[Row]:
         case Relation.SESSIONS:
             found = _sessions(history, scan)
         case Relation.MONEY:
-            found = _money(history, scan)
+            found = _told_money(history, scan)
         case Relation.CREDITS if plan.credit:
             found = (_credit(share, history, scan) for share in shares(history, plan.credit, scan))
         case _:
@@ -177,6 +178,12 @@ def _money(history: History, scan: Scan) -> Iterator[Row]:
         )
 
 
+def _told_money(history: History, scan: Scan) -> Iterator[Row]:
+    """MONEY in the currency of the scan, as far as there are rates."""
+    for fact, row in zip(history.movements, _money(history, scan), strict=True):
+        yield replace(row, facts=told(scan, fact.booked(order_refunds=True), row.facts))
+
+
 def _credit(share: Share, history: History, scan: Scan) -> Row:
     unit = share.unit
     return Row(
@@ -190,7 +197,8 @@ def _credit(share: Share, history: History, scan: Scan) -> Row:
             "is_order": unit.is_order,
             "first_order": unit.is_order and unit.event.seq in history.first_orders,
             "event_name": unit.anchor.event_name,
-            "currency": unit.event.currency,
+            "currency": unit.currency,
+            "no_rate": unit.currency not in {None, scan.currency},
             "person_is_new": _is_new(history.persons[history.person(unit.anchor)], scan),
         },
         visit=share.visit,

@@ -18,6 +18,7 @@ from plugins.events_sql.relations import Rows, between, within
 from plugins.events_sql.stitching import persons_first_seen
 from plugins.events_sql.touches import COLUMNS, touches
 from plugins.events_sql.units import UNIT, units
+from plugins.events_sql.worth import is_foreign
 from service_core.plugin import Credit, Scan, Span, Weighting
 
 TOUCH: Final = "touch."
@@ -47,6 +48,8 @@ class CreditRows(Rows):
                 lambda p: p.c.person_no == self.table.c.person_no,
             )
             return within(first.c.first_at, self.scan.span)
+        if name == "no_rate":
+            return is_foreign(self.table.c.currency, self.scan)
         known = {*_SHARED, "attributed", "is_order", "first_order", "event_name", "currency"}
         return self.table.c[name] if name in known else super().single(name)
 

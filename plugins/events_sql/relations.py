@@ -17,11 +17,13 @@ from plugins.events_sql.facts import charge_or_refund, converts, standard_name
 from plugins.events_sql.kin import DEEDS
 from plugins.events_sql.lean import Once
 from plugins.events_sql.orders import is_tracked, not_a_repeat, superseded_conversions, superseded_money
-from plugins.events_sql.prepared import END, START, WORKSPACE, source, told
+from plugins.events_sql.prepared import END, START, WORKSPACE, Derived, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
 from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
+from plugins.events_sql.worth import TOLD, is_foreign
+from plugins.events_sql.worth import told as told_in
 from service_core.plugin import CHARGE, REPEAT, TRACKED, Predicate, Relation, Scan, Span
 
 DATA: Final = "data:"
@@ -190,7 +192,9 @@ class MoneyRows(Rows):
     """MONEY."""
 
     def __init__(self, scan: Scan, span: Span, *, whole: bool = False, few: bool = False) -> None:
-        self.table = _ledger(scan, span, whole=whole, few=few)
+        ledger = _ledger(scan, span, whole=whole, few=few)
+        known = [name for name in _MONEY if name in ledger.c]
+        self.table = told_in(ledger, scan, scan.rates, RATED_AT, known) if scan.rates else ledger
         self.at = self.table.c.booked
         super().__init__(scan)
         self.where += between(self.at, span)
@@ -205,6 +209,10 @@ class MoneyRows(Rows):
             return person_names(self, self.person_no)
         if name == "person_is_new":
             return self._is_new_person()
+        if name == "no_rate":
+            return self.table.c.no_rate if self.scan.rates else is_foreign(self.table.c.currency, self.scan)
+        if self.scan.rates and name in _MONEY:
+            return _column(self.table, f"{TOLD}{name}")
         if name not in {"kind", "amount", "currency", "provider", "order_id", "first_order"}:
             return super().single(name)
         return _column(self.table, name)
@@ -302,13 +310,21 @@ _DAWN: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DUSK: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-def _ledger(scan: Scan, span: Span, *, whole: bool, few: bool) -> sa.FromClause:
+RATED_AT: Final = "rated_at"
+"""When money moved as far as rates go: for a refund, when its order did."""
+
+_MONEY: Final = ("amount", "gross", "discount", "tax", "shipping", "fee")
+
+
+def _ledger(scan: Scan, span: Span, *, whole: bool, few: bool) -> Derived:
     """Charges, one per order, and refunds, each with the instant it is booked on.
 
-    A week back is looked at for repeats, everything for first orders and for refunds booked on their order.
+    A week back is looked at for repeats, everything for first orders and for refunds booked on their order
+    or worth what that was worth.
     """
     looked = Span(span.start - REPEAT, span.end)
-    return source(_booked, scan.order_refunds, whole, few).under("ledger", **told(scan, looked))
+    shape = scan.order_refunds, whole, few, scan.rates is not None
+    return source(_booked, *shape).under("ledger", **told(scan, looked))
 
 
 def _looked_through(few: bool) -> Any:
@@ -320,9 +336,9 @@ def _told_of(few: bool) -> tuple[str, ...]:
     return ("person_no",) if few else ()
 
 
-def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
+def _booked(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Select[Any]:
     table, names = _looked_through(few), (*needed(frozenset()), *_told_of(few))
-    c, since = table.c, None if whole or order_refunds else START
+    c, since = table.c, None if whole or order_refunds or rated else START
     kind = charge_or_refund(c)
     moved = (
         sa.select(*(c[name] for name in names), kind.label("kind"))
@@ -339,12 +355,15 @@ def _booked(order_refunds: bool, whole: bool, few: bool) -> sa.Select[Any]:
         partition_by=counted.c.order_id, order_by=(counted.c.timestamp, counted.c.seq), rows=(None, 0)
     )
     order_at = sa.case((sa.and_(sa.not_(is_charge), counted.c.order_id.is_not(None)), of_order))
-    booked = sa.func.coalesce(order_at, counted.c.timestamp) if order_refunds else counted.c.timestamp
-    listed = sa.select(counted, booked.label("booked")).subquery()
+    of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
+    booked = of_order_else_own if order_refunds else counted.c.timestamp
+    rated_at = [of_order_else_own.label(RATED_AT)] if rated else []
+    listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
     facts = sa.select(
         *(listed.c[name] for name in names if name != "source"),
         listed.c.kind,
         listed.c.booked,
+        *(listed.c[column.name] for column in rated_at),
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
         sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
     ).where(listed.c.counts)

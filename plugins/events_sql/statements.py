@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from plugins.events_sql.templates import Rendered, Template, question
+from plugins.events_sql.templates import Rendered, Template, is_of_its_own, question
 
 T = TypeVar("T")
 Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Insert | sa.Delete
@@ -50,6 +50,8 @@ class Statements:
         """Text and values; at once for a statement that was rendered before, or a question like one that was."""
         if isinstance(statement, Built):
             build, asked = statement.build, question(statement.given)
+            if is_of_its_own(asked):
+                return self._template(build(*asked.given)).filled(asked)
             # The text of the values tells 1 from 1.0 and from true, which are equal to Python.
             key = build, repr(asked.given)
             return self._templates.get(key, lambda: self._template(build(*asked.given))).filled(asked)

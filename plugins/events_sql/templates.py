@@ -63,10 +63,18 @@ def question(given: tuple[object, ...]) -> Question:
     if not isinstance(plan, Scan | Aggregate | CohortPlan | PeoplePage) or _goes_by_zone(plan):
         return Question(given)
     instants = tuple(_instants(plan))
-    if min(instants) < _FIRST or max(instants) > _LAST:
+    if _scan_of(plan).rates is not None or min(instants) < _FIRST or max(instants) > _LAST:
         return Question(given)
     others = _Others()
     return Question((_moved(plan, others), *given[1:]), tuple(map(naive, instants)), others.stand_for)
+
+
+def is_of_its_own(asked: Question) -> bool:
+    """Whether nothing is like a question: rates are of the days it asks for, and many."""
+    plan = asked.given[0] if asked.given else None
+    if not isinstance(plan, Scan | Aggregate | CohortPlan | PeoplePage):
+        return False
+    return _scan_of(plan).rates is not None
 
 
 class Template:
@@ -116,10 +124,14 @@ def _goes_by_zone(plan: Plan) -> bool:
 
 def _instants(plan: Plan) -> Iterator[datetime]:
     """All that a plan tells, but the starts of buckets after the first."""
-    span = plan.span if isinstance(plan, Scan) else plan.scan.span
+    span = _scan_of(plan).span
     yield from (span.start, span.end)
     for buckets in _series_of(plan):
         yield from (buckets.starts[0], buckets.end)
+
+
+def _scan_of(plan: Plan) -> Scan:
+    return plan if isinstance(plan, Scan) else plan.scan
 
 
 def _series_of(plan: Plan) -> tuple[Buckets, ...]:

@@ -8,11 +8,13 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.facts import charge_or_refund, converts, standard_name
 from plugins.events_sql.orders import not_a_repeat, superseded_conversions, superseded_money
-from plugins.events_sql.prepared import END, START, WORKSPACE, parameter, source, told
+from plugins.events_sql.prepared import END, START, WORKSPACE, Derived, parameter, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.stitching import person_of
 from plugins.events_sql.tables import EVENTS
-from service_core.plugin import CHARGE, REFUND, REPEAT, Credit, Scan, Span
+from plugins.events_sql.worth import TOLD, is_foreign
+from plugins.events_sql.worth import told as told_in
+from service_core.plugin import CHARGE, REFUND, REPEAT, Credit, Rates, Scan, Span
 
 WHOLE: Final = 1_000_000
 """One conversion, in the millionths credits are counted in."""
@@ -31,6 +33,7 @@ UNIT: Final = sa.table(
 )
 """The common table of units; ``first_order`` tells nothing unless all time is looked at."""
 
+_MONEY: Final = ("amount", "refunded")
 _ANCHOR: Final = ("timestamp", "seq", "event_name", "visitor_no", "strong_no")
 """What makes a unit's path: that of a refund is its order's."""
 
@@ -57,7 +60,23 @@ def units(scan: Scan, span: Span, rule: Credit, *, whole: bool) -> sa.CTE:
         "since": naive(span.start - REPEAT),
         "counted": sorted(rule.event_names or ()),
     }
-    return source(_stitched, *shape).cte(UNIT.name, **values)
+    found = source(_stitched, *shape)
+    if scan.rates is None:
+        return found.cte(UNIT.name, **values)
+    return _told(found.under("in_own", **values), scan, scan.rates)
+
+
+def _told(own: Derived, scan: Scan, rates: Rates) -> sa.CTE:
+    """Units with their money, and the currency it is in, as far as there are rates; a refund has that of its order."""
+    worth = told_in(own, scan, rates, "timestamp", _MONEY)
+    currency = sa.case(
+        (is_foreign(worth.c.currency, scan), sa.literal(scan.currency)), else_=worth.c.currency
+    )
+    replaced = {name: worth.c[f"{TOLD}{name}"] for name in _MONEY} | {
+        "currency": sa.case((worth.c.no_rate, worth.c.currency), else_=currency)
+    }
+    columns = (replaced.get(column.name, worth.c[column.name]).label(column.name) for column in UNIT.c)
+    return sa.select(*columns).select_from(worth).cte(UNIT.name)
 
 
 def _stitched(

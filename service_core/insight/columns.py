@@ -27,11 +27,11 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "has_cart", "has_purchase",
     },
     Relation.MONEY: frozenset({
-        "kind", "amount", "currency", "provider", "order_id", "person", "first_order", "person_is_new",
+        "kind", "amount", "currency", "no_rate", "provider", "order_id", "person", "first_order", "person_is_new",
     }),
     Relation.CREDITS: _TOUCH | {
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
-        "event_name", "currency", "person_is_new",
+        "event_name", "currency", "no_rate", "person_is_new",
     },
 }  # fmt: skip
 """Relation of the event store -> its columns."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from service_core.insight.attribution.weigh import MILLION
-from service_core.insight.measures import Leaf, Op, Predicate, Relation, count, distinct, total
+from service_core.insight.measures import NO_RATE, Leaf, Op, Predicate, Relation, count, distinct, total
 from service_core.insight.rounding import money, money_per, ratio
 
 VISITORS: Final = distinct("visitor_id", Relation.EVENTS)
@@ -20,7 +20,7 @@ UNATTRIBUTED: Final = Predicate("attributed", value=False)
 class Leaves:
     """The leaves of earned figures over some of the credits.
 
-    Money of another currency is counted apart: where there is any, the sum is unknown (semantics 10.7).
+    What has money without a rate is counted apart: where there is any, the sum is unknown (semantics 10.7).
     """
 
     credit: Leaf
@@ -30,17 +30,16 @@ class Leaves:
     foreign_refunds: Leaf
 
     @classmethod
-    def over(cls, currency: str, *which: Predicate) -> "Leaves":
+    def over(cls, *which: Predicate) -> "Leaves":
         """The leaves over the credits that meet all predicates."""
-        own = Predicate("currency", value=currency)
-        other = Predicate("currency", Op.NEQ, currency)
+        told = Predicate("no_rate", value=False)
         some = Predicate("amount", Op.GT, 0), Predicate("refunded", Op.GT, 0)
         return cls(
             total("credit", Relation.CREDITS, *which),
-            total("amount", Relation.CREDITS, *which, own),
-            total("refunded", Relation.CREDITS, *which, own),
-            count(Relation.CREDITS, *which, other, some[0]),
-            count(Relation.CREDITS, *which, other, some[1]),
+            total("amount", Relation.CREDITS, *which, told),
+            total("refunded", Relation.CREDITS, *which, told),
+            count(Relation.CREDITS, *which, NO_RATE, some[0]),
+            count(Relation.CREDITS, *which, NO_RATE, some[1]),
         )
 
     @property

@@ -57,7 +57,7 @@ class Report:
 
     async def totals(self) -> Totals:
         """The sums over all groups."""
-        parts = [Leaves.over(self.scan.currency, which) for which in (ATTRIBUTED, UNATTRIBUTED)]
+        parts = [Leaves.over(which) for which in (ATTRIBUTED, UNATTRIBUTED)]
         leaves = (VISITORS, SESSIONS, *(leaf for part in parts for leaf in part.all))
         grid = await self.aggregates.aggregate(Aggregate(self.scan, leaves, credit=self.credit))
         values = dict(zip(grid.leaves, grid.rows[0], strict=True))
@@ -65,7 +65,7 @@ class Report:
 
     async def groups(self, grouping: Grouping, limit: int | None = None) -> tuple[list[Group], bool]:
         """The groups by a rule-based model, best first, and whether some were cut off."""
-        leaves = Leaves.over(self.scan.currency, ATTRIBUTED)
+        leaves = Leaves.over(ATTRIBUTED)
         plan = Aggregate(
             self.scan,
             (*leaves.all[:2], VISITORS, *leaves.all[2:], SESSIONS),

@@ -24,7 +24,7 @@ from service_core.kernel.reading import Measured, Number, Reading, Reason, Unava
 
 _MISSING_RATE: Final = Unavailable(Reason.MISSING_FX_RATE)
 _LEFT_OUT: Final = Unavailable(Reason.INSUFFICIENT_DATA)
-_RATED: Final = frozenset({Relation.SPEND, Relation.SUBSCRIPTIONS})
+_RATED: Final = frozenset({Relation.MONEY, Relation.CREDITS, Relation.SPEND, Relation.SUBSCRIPTIONS})
 """Whose sources turn money of other currencies into that of a scan."""
 
 _MILLION: Final = 1_000_000

@@ -13,6 +13,7 @@ Name the adapter in a fixture and inherit the rest; pytest needs ``asyncio_mode 
 
 from service_core.testing.event_store.agreement import Agreement
 from service_core.testing.event_store.attributions import Attributions
+from service_core.testing.event_store.currencies import Currencies
 from service_core.testing.event_store.facts import Facts
 from service_core.testing.event_store.identities import Identities
 from service_core.testing.event_store.invariants import Invariants
@@ -20,6 +21,7 @@ from service_core.testing.event_store.items import Sold
 from service_core.testing.event_store.journeys import Journeys
 from service_core.testing.event_store.kit import Store
 from service_core.testing.event_store.log import Log
+from service_core.testing.event_store.mails import Mails
 from service_core.testing.event_store.orders import Orders
 from service_core.testing.event_store.portraits import Portraits
 from service_core.testing.event_store.standard import Standard
@@ -32,8 +34,10 @@ class EventStoreConformance(
     Writing,
     Facts,
     Orders,
+    Currencies,
     Sold,
     Identities,
+    Mails,
     Portraits,
     Attributions,
     Journeys,

@@ -1,0 +1,193 @@
+"""Money of several currencies in that of the scan: by the rate of its day, exactly, or not at all (semantics 10.7)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from random import Random
+from typing import Final
+
+from hypothesis import given
+
+from service_core.insight.fx.model import DayRate, Rates
+from service_core.insight.measures import NO_RATE, Op, Predicate, Relation, count, total
+from service_core.insight.ports import Aggregate, Credit, Scan, Weighting
+from service_core.testing import plans
+from service_core.testing.event_store.agreement import agree, on_worlds, told
+from service_core.testing.event_store.kit import (
+    CREDITED_MONEY,
+    CREDITED_REFUNDS,
+    Kit,
+    Store,
+    measure,
+    split_by,
+)
+from service_core.testing.generated import DAYS, World, worlds
+from service_core.testing.story import Story, campaign, days
+
+MARCH: Final = days("2026-03-01", "2026-03-31")
+EVEN: Final = Credit(Weighting.EVEN, timedelta(days=30))
+CHARGED: Final = total("amount", Relation.MONEY, Predicate("kind", value="charge"))
+REFUNDED: Final = total("amount", Relation.MONEY, Predicate("kind", value="refund"))
+UNKNOWN: Final = count(Relation.MONEY, NO_RATE)
+UNKNOWN_CREDITS: Final = count(Relation.CREDITS, NO_RATE, Predicate("amount", Op.GT, 0))
+
+
+def rates(told: Mapping[str, Mapping[str, str]], to: str = "USD") -> Rates:
+    """Day -> how much of each currency a euro is."""
+    return Rates.of(
+        to,
+        (
+            DayRate(date.fromisoformat(day), currency, Decimal(per_euro))
+            for day, of_day in told.items()
+            for currency, per_euro in of_day.items()
+        ),
+    )
+
+
+FRIDAY: Final = {"2026-03-06": {"USD": "1.0876", "JPY": "171.23", "KWD": "0.3341"}}
+
+
+class Currencies(Kit):
+    """Semantics 10.7."""
+
+    async def test_money_is_told_at_the_rate_of_its_day_and_keeps_its_currency(
+        self, store: Store, story: Story
+    ) -> None:
+        for at, revenue, currency in (
+            ("2026-03-06", 10_00, "EUR"),  # 10.876
+            ("2026-03-08", 1_234, "JPY"),  # Sunday, at Friday's rate: 7.8379...
+            ("2026-03-06", 12_345, "KWD"),  # 40.186...
+            ("2026-03-06", 5_00, "USD"),
+        ):
+            story.happens("purchase", at=f"{at}T12:00", visitor="A1", revenue=revenue, currency=currency)
+        await store.append(story.events)
+        scan = story.scan(MARCH, rates=rates(FRIDAY))
+        by_currency = {"EUR": 10_88, "JPY": 7_84, "KWD": 40_19, "USD": 5_00}
+        assert await split_by(store, scan, CHARGED, "currency") == by_currency
+        assert await measure(store, scan, CHARGED, UNKNOWN) == (sum(by_currency.values()), 0)
+        credited = await measure(store, scan, CREDITED_MONEY, UNKNOWN_CREDITS, credit=EVEN)
+        assert credited == (sum(by_currency.values()), 0)
+        in_yen = story.scan(MARCH, currency="JPY", rates=rates(FRIDAY, "JPY"))
+        assert await split_by(store, in_yen, CHARGED, "currency") == {
+            "EUR": 1712, "JPY": 1234, "KWD": 6327, "USD": 787,
+        }  # fmt: skip
+
+    async def test_without_rates_nothing_is_told_of_other_currencies(
+        self, store: Store, story: Story
+    ) -> None:
+        for currency in ("EUR", "USD", "GBP"):
+            story.happens("purchase", at="2026-03-06", visitor="A1", revenue=100, currency=currency)
+        await store.append(story.events)
+        assert await measure(store, story.scan(MARCH), UNKNOWN) == 2
+        assert await measure(store, story.scan(MARCH), UNKNOWN_CREDITS, credit=EVEN) == 2
+        known = story.scan(MARCH, rates=rates(FRIDAY))
+        assert await split_by(store, known, count(Relation.MONEY), "currency", "no_rate") == {
+            ("EUR", False): 1, ("USD", False): 1, ("GBP", True): 1,
+        }  # fmt: skip
+        nothing = story.scan(MARCH, rates=rates({}))
+        assert await measure(store, nothing, UNKNOWN) == 2
+
+    async def test_a_rate_is_carried_for_seven_days_of_the_workspace_and_no_longer(
+        self, store: Store, story: Story
+    ) -> None:
+        for at in ("2026-03-05T23:59", "2026-03-06T00:00", "2026-03-13T23:59", "2026-03-14T00:00"):
+            story.happens("purchase", at=at, visitor="A1", revenue=100, currency="EUR")
+        await store.append(story.events)
+        known = rates({"2026-03-06": {"USD": "2"}})
+        assert await measure(store, story.scan(MARCH, rates=known), UNKNOWN) == 2
+        # In Tokyo it is tomorrow for nine hours.
+        tokyo = story.scan(MARCH, rates=known, zone="Asia/Tokyo")
+        assert await measure(store, tokyo, UNKNOWN) == 2
+        later = rates({"2026-03-06": {"USD": "2"}, "2026-03-14": {"USD": "3"}})
+        assert await measure(store, replace(tokyo, rates=later), CHARGED, UNKNOWN) == (
+            200 + 200 + 300 + 300,
+            0,
+        )
+
+    async def test_halves_go_to_the_even_unit_each_movement_for_itself(
+        self, store: Store, story: Story
+    ) -> None:
+        for number, revenue in enumerate((1, 3, 5, 7)):
+            story.happens("purchase", at="2026-03-06", visitor=f"A{number}", revenue=revenue, currency="EUR")
+        await store.append(story.events)
+        halved = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "0.5"}}))
+        assert await measure(store, halved, CHARGED) == 0 + 2 + 2 + 4
+
+    async def test_a_refund_has_the_rate_of_its_charge_so_that_all_of_it_nets_to_nothing(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("page_view", at="2026-01-10", visitor="A1", **campaign("google", "cpc"))
+        order = {"visitor": "A1", "order_id": "O1", "currency": "EUR"}
+        story.happens("purchase", at="2026-01-20", revenue=999, **order)
+        story.happens("refund", at="2026-03-20", revenue=-999, **order)
+        story.happens("refund", at="2026-03-20", visitor="A2", revenue=-100, currency="EUR")
+        await store.append(story.events)
+        known = rates({"2026-01-20": {"USD": "1.1"}, "2026-03-20": {"USD": "1.3"}})
+        for span in (MARCH, days("2026-01-01", "2026-03-31")):
+            scan = story.scan(span, rates=known)
+            assert await measure(store, scan, REFUNDED, UNKNOWN) == (1099 + 130, 0)
+            assert await measure(store, scan, CREDITED_REFUNDS, credit=EVEN) == 1099 + 130
+            on_order = story.scan(days("2026-01-01", "2026-01-31"), rates=known, order_refunds=True)
+            assert await measure(store, on_order, CHARGED, REFUNDED) == (1099, 1099)
+        first = Predicate("first_order", value=True)
+        whole = story.scan(days("2026-01-01", "2026-03-31"), rates=known)
+        assert await measure(store, whole, total("amount", Relation.MONEY, first)) == 1099
+
+    async def test_what_is_credited_is_told_first_and_shared_out_then(
+        self, store: Store, story: Story
+    ) -> None:
+        for day, source in ((2, "google"), (3, "bing"), (4, "news")):
+            story.happens(
+                "page_view", at=f"2026-03-0{day}", visitor="A1", session=source, **campaign(source, "cpc")
+            )
+        story.happens("purchase", at="2026-03-06", visitor="A1", session="news", revenue=100, currency="EUR")
+        await store.append(story.events)
+        scan = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "1.1"}}))
+        by_source = await split_by(store, scan, CREDITED_MONEY, "touch.attribution_source", credit=EVEN)
+        assert sorted(by_source.values()) == [36, 37, 37]
+
+    async def test_more_than_any_money_is_worth_nothing_anybody_knows(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("purchase", at="2026-03-06", visitor="A1", revenue=2**53, currency="EUR")
+        story.happens("purchase", at="2026-03-06", visitor="A1", revenue=2**53 - 1, currency="JPY")
+        await store.append(story.events)
+        scan = story.scan(MARCH, rates=rates({"2026-03-06": {"USD": "999999.99", "JPY": "0.000001"}}))
+        assert await measure(store, scan, UNKNOWN) == 2
+        assert await measure(store, scan, UNKNOWN_CREDITS, credit=EVEN) == 2
+
+    @given(drawn=worlds())
+    @on_worlds
+    async def test_money_of_generated_worlds_agrees(
+        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+    ) -> None:
+        world, random = drawn
+        await told(world, random, store, oracle)
+        for relation, leaves in _SUMS.items():
+            plan = replace(
+                plans.every_column(random, world, relation),
+                measures=leaves,
+                dimensions=random.choice(((), ({str(relation): "currency"},))),
+            )
+            await agree(store, oracle, "aggregate", _with_rates(random, world, plan))
+        await agree(store, oracle, "aggregate", _with_rates(random, world, plans.aggregate(random, world)))
+
+
+_SUMS: Final = {
+    Relation.MONEY: (CHARGED, REFUNDED, UNKNOWN, total("first_order", Relation.MONEY)),
+    Relation.CREDITS: (CREDITED_MONEY, CREDITED_REFUNDS, UNKNOWN_CREDITS, count(Relation.CREDITS)),
+}
+
+
+def _with_rates(random: Random, world: World, plan: Aggregate) -> Aggregate:
+    """The same plan, with rates of some days."""
+    first, scan = world.start.date(), plan.scan
+    published = (
+        DayRate(first + timedelta(days=day), currency, Decimal(random.randint(1, 99_999)).scaleb(-4))
+        for currency in ("USD", "EUR", "GBP")
+        for day in range(-9, DAYS + 3)
+        if currency != "EUR" and random.random() < 0.4
+    )
+    own: Scan = replace(scan, rates=Rates.of(scan.currency, published))
+    return replace(plan, scan=own)
