@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
 from plugins.ads_google.client import API, TOKENS, codes_of, digits, error_of, failures, opened, wait_of
 from plugins.ads_google.payload import body_of, event_ids, outcomes_of
@@ -48,11 +49,11 @@ async def send(tokens: str, call: SendCall) -> list[SendOutcome]:
         PlatformRefused: the credentials are not good, or not for this account.
         BatchRejected: Google cannot read the call.
     """
-    path = f"customers/{digits(call.destination.account_id)}:uploadClickConversions"
+    account = quote(digits(call.destination.account_id), safe="")
     body, ids = body_of(call.destination, call.conversions), event_ids(call.conversions)
     with ad_figures.of_known_shape("Google Ads"):
         async with opened(call.api, tokens, call.secrets, call.clock) as client:
-            answer = await client.post(path, body)
+            answer = await client.post(f"customers/{account}:uploadClickConversions", body)
         refused = _refused(answer)
         if refused:
             return [refused] * len(call.conversions)

@@ -1,0 +1,61 @@
+"""Whatever is told of somebody, each platform gets JSON in which nothing is empty and nobody stands by name."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plugins.ads_google.payload import body_of as google
+from plugins.ads_meta.payload import body_of as meta
+from plugins.ads_openai.payload import body_of as openai
+from plugins.ads_tiktok.payload import body_of as tiktok
+from service_core.delivery.postbacks.model import ActionSource, ClickId, Content, Conversion, Customer
+from service_core.testing.conversion_sender import SHOP
+
+MARK = "Qzx"
+"""Stands in every text that must leave hashed, and in no other."""
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+WORD = st.none() | st.text(max_size=12).map(str.strip).filter(bool)
+NAMED = st.none() | st.text(max_size=12).map(lambda text: f"{MARK}{text}")
+CUSTOMERS = st.builds(
+    Customer,
+    email=NAMED | NAMED.map(lambda text: f"{text}@{MARK}.co"), phone=NAMED, first_name=NAMED, last_name=NAMED, gender=NAMED,
+    birth_date=NAMED, region=NAMED, user_id=NAMED, visitor_id=NAMED, anonymous_id=NAMED, city=WORD, postal_code=WORD,
+    country=WORD, ip=WORD, user_agent=WORD, fbc=WORD, fbp=WORD, ttp=WORD, os=st.sampled_from([None, "iOS", "Linux"]),
+    click=st.none() | st.just(ClickId("gclid", "Click", NOON)),
+)  # fmt: skip
+CONVERSIONS = st.builds(
+    Conversion,
+    id=st.just(UUID(int=1)), event=st.sampled_from(["Purchase", "lead_created"]), event_id=st.just("o1"), occurred_at=st.just(NOON),
+    action_source=st.sampled_from(ActionSource), customer=CUSTOMERS, source_url=WORD, order_id=WORD, is_custom=st.booleans(),
+    contents=st.lists(st.builds(Content, id=st.just("sku"), price=st.none() | st.integers(0, 10**9), name=WORD), max_size=2).map(tuple),
+    granted=st.booleans(),
+)  # fmt: skip
+
+
+def empty(told):
+    """Whether anything in it says nothing, but for the places a platform counts by."""
+    if isinstance(told, dict):
+        return any(
+            value in (None, "", [], {}) or empty(value) for name, value in told.items() if name != "extinfo"
+        )
+    return isinstance(told, list) and any(map(empty, told))
+
+
+@pytest.mark.parametrize(
+    "body_of", [meta, google, tiktok, openai], ids=["meta", "google", "tiktok", "openai"]
+)
+@settings(max_examples=30)
+@given(
+    conversion=CONVERSIONS,
+    money=st.none() | st.tuples(st.integers(0, 10**12), st.sampled_from(["EUR", "JPY", "KWD"])),
+)
+def test_nobody_stands_by_name_and_nothing_is_empty(body_of, conversion, money):
+    value, currency = money or (None, None)
+    told = json.loads(json.dumps(body_of(SHOP, [replace(conversion, value=value, currency=currency)])))
+    assert not empty(told)
+    assert MARK.lower() not in json.dumps(told).lower()
