@@ -80,12 +80,6 @@ class Adhub:
         )
 
     @property
-    def terms(self):
-        return Terms(
-            self.age_limit, self.batch, self.throttle, self.click_types, self.click_window, self.match_keys, self.valued
-        )  # fmt: skip
-
-    @property
     def sent(self):
         """Event ids of all calls, in order."""
         return [one.event_id for _, conversions in self.calls for one in conversions]

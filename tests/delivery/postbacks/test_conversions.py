@@ -1,0 +1,147 @@
+"""What a sender gets of an event and its person, and what of it is kept (semantics 13.1, 13.2, 22)."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from service_core.delivery.postbacks.model import ClickId, Content
+from tests.delivery.postbacks.stage import staged
+
+
+@pytest.fixture
+async def shop(tmp_path):
+    async with staged(tmp_path) as shop:
+        await shop.rule()
+        yield shop
+
+
+async def sent(shop, **fields):
+    """What the sender gets of one purchase."""
+    await shop.sells("o1", **fields)
+    await shop.send()
+    ((_, (conversion,)),) = shop.sender.calls
+    return conversion
+
+
+async def test_the_click_of_the_session_counts_before_a_later_one_of_the_person(shop):
+    noon = shop.now
+    await shop.happens("pageview", at=noon - timedelta(hours=3), session="s1", gclid="here")
+    await shop.happens("pageview", at=noon - timedelta(hours=2), session="s1")
+    await shop.happens("pageview", at=noon - timedelta(hours=1), session="s2", gclid="there")
+    click = (await sent(shop, at=noon, session="s1")).customer.click
+    assert click == ClickId("gclid", "here", noon - timedelta(hours=3))
+
+
+async def test_else_the_latest_click_of_the_person_on_any_device_counts(shop):
+    noon = shop.now
+    for days, visitor, session, click in ((20, "A2", "s8", "older"), (10, "A2", "s9", "latest")):
+        await shop.happens(
+            "pageview", at=noon - timedelta(days=days), visitor=visitor, session=session, gclid=click
+        )
+        await shop.happens(
+            "pageview",
+            at=noon - timedelta(days=days, minutes=-5),
+            visitor=visitor,
+            session=session,
+            gclid=click,
+        )
+    await shop.happens("$identify", at=noon - timedelta(days=5), visitor="A2", user="u1")
+    click = (await sent(shop, at=noon, user="u1")).customer.click
+    assert click == ClickId("gclid", "latest", noon - timedelta(days=10))
+
+
+@pytest.mark.parametrize(("days", "counts"), [(30, True), (30.01, False)])
+async def test_a_click_counts_within_the_window_of_the_platform(shop, days, counts):
+    await shop.happens("pageview", at=shop.now - timedelta(days=days), session="s9", gclid="c1")
+    assert ((await sent(shop)).customer.click is not None) is counts
+
+
+async def test_a_click_of_another_platform_is_none(shop):
+    await shop.happens("pageview", session="s1", fbclid="f1")
+    assert (await sent(shop)).customer.click is None
+
+
+async def test_a_conversion_without_a_click_id_of_the_first_type_has_one_of_the_next(shop):
+    await shop.happens("pageview", session="s1", gbraid="b1", fbclid="f1")
+    click = (await sent(shop, email=None)).customer.click
+    assert (click.type, click.value) == ("gbraid", "b1")
+
+
+async def test_what_a_person_said_before_completes_what_the_event_says(shop):
+    await shop.happens(
+        "$identify", user="u1", email="old@example.com",
+        traits={"phone": "+1 555", "first_name": "Ada", "address": {"zip": "94107", "state": "CA"}},
+    )  # fmt: skip
+    customer = (await sent(shop, user="u1", city="Paris")).customer
+    assert (customer.email, customer.phone, customer.first_name) == ("ada@example.com", "+1 555", "Ada")
+    assert (customer.postal_code, customer.region, customer.city) == ("94107", "CA", "Paris")
+    assert (customer.user_id, customer.visitor_id, customer.anonymous_id) == ("u1", "A1", "A1")
+
+
+async def test_a_purchase_told_by_a_server_has_the_cookies_of_the_visit(shop):
+    await shop.happens("pageview", at=shop.now - timedelta(minutes=9), fbp="fb.1.1.2", user="u1")
+    conversion = await sent(shop, agent="shop-server/1", user="u1", visitor=None)
+    assert (conversion.customer.fbp, conversion.customer.user_agent) == ("fb.1.1.2", None)
+    assert conversion.action_source == "system_generated"
+
+
+async def test_placeholders_are_nobodys_ids(shop):
+    customer = (await sent(shop, user="guest")).customer
+    assert (customer.user_id, customer.visitor_id) == (None, "A1")
+
+
+async def test_the_items_of_an_order_are_its_contents(shop):
+    items = [
+        {"sku": "s-1", "quantity": 2, "price": "5.50", "name": "Shirt"},
+        {"item_id": 7, "price": 1.25},
+        {"name": "no id"},
+        "nothing",
+    ]
+    assert (await sent(shop, items=items)).contents == (
+        Content("s-1", 2, 550, "Shirt"),
+        Content("7", 1, 125),
+    )
+
+
+@pytest.mark.parametrize(("consent", "granted"), [("granted", True), (None, False)])
+async def test_consent_that_was_given_is_told(shop, consent, granted):
+    assert (await sent(shop, consent=consent)).granted is granted
+
+
+PERSONAL = (
+    "ada@example.com",
+    "203.0.113.9",
+    "Firefox",
+    "+1555",
+    "Lovelace",
+    "visitor-A1",
+    "click-of-ada",
+    "hush",
+    "/thanks",
+)
+
+
+async def test_the_outbox_keeps_no_more_of_a_person_than_it_needs_and_that_until_it_is_done(shop, caplog):
+    caplog.set_level("DEBUG", "touchpoint")
+    await shop.happens("pageview", session="s1", visitor="visitor-A1", gclid="click-of-ada")
+    told = {
+        "phone": "+1555",
+        "last_name": "Lovelace",
+        "url": "https://shop.example.com/thanks",
+        "visitor": "visitor-A1",
+    }
+    await shop.sells("o1", **told)
+    waiting = json.dumps(await shop.row(), default=str)
+    assert [text for text in PERSONAL if text in waiting] == ["Firefox"]
+    await shop.send()
+    row = await shop.row()
+    assert row["request_masked"] == {
+        "event": "Buy", "event_id": "o1", "occurred_at": "2026-07-08T15:01:00.000Z", "action_source": "website",
+        "value": "12.50", "currency": "EUR", "contents": 0,
+        "customer": [
+            "email", "phone", "last_name", "ip", "user_agent", "click", "visitor_id", "anonymous_id", "os",
+        ],
+    }  # fmt: skip
+    kept = json.dumps(row, default=str) + caplog.text
+    assert [text for text in PERSONAL if text in kept] == []
