@@ -1,0 +1,108 @@
+"""Money of events in other currencies, told in that of the workspace wherever money is told (semantics 10.7)."""
+
+import pytest
+
+from service_core.testing.story import campaign
+from tests.commerce.ads.advertising import campaign as ad_campaign
+from tests.commerce.ads.advertising import connect, row, spent
+from tests.commerce.fx.trading import rated, trading
+from tests.insight.served import STORES
+
+WEEK = {"from": "2026-07-01", "to": "2026-07-07"}
+RATES = {"2026-07-01": {"USD": "1.10", "JPY": "165"}, "2026-07-03": {"USD": "1.20"}}
+
+
+@pytest.fixture
+async def shop(request, tmp_path):
+    async with trading(tmp_path, getattr(request, "param", "memory")) as served:
+        yield await served.workspace(timezone="UTC")
+
+
+@pytest.fixture
+async def sold(shop):
+    """10.00 EUR worth 11.00, half of it given back; 1,500 JPY worth 10.00; 5.00 USD."""
+    page = {"visitor": "A1", "session": "s1"}
+    shop.story.happens("page_view", at="2026-07-01T09:00", **page, **campaign("google", "cpc", "spring"))
+    euros = {"currency": "EUR", "order_id": "O1", **page}
+    shop.story.happens("purchase", at="2026-07-01T10:00", revenue=10_00, **euros)
+    shop.story.happens("refund", at="2026-07-06T10:00", revenue=-5_00, **euros)
+    shop.story.happens("purchase", at="2026-07-02T10:00", revenue=1500, currency="JPY", order_id="O2", **page)
+    shop.story.happens("purchase", at="2026-07-02T11:00", revenue=5_00, order_id="O3", visitor="A2")
+    await shop.knows()
+    return shop
+
+
+async def values(shop, *metrics, **asked):
+    answer = await shop.post("/metrics", {"metrics": list(metrics), "date_range": WEEK, **asked})
+    return [one["unavailable_reason"] or one["value"] for one in answer["metrics"]]
+
+
+@pytest.mark.parametrize("shop", STORES, indirect=True)
+async def test_every_door_tells_the_same_money(sold):
+    names = ("revenue", "refunds", "net_revenue", "aov", "attributed_net_revenue", "orders")
+    without = ["missing_fx_rate"] * 5 + [3]
+    assert await values(sold, *names) == without
+    await rated(sold, RATES)
+    assert await values(sold, *names) == [26.0, 5.5, 20.5, 8.67, 15.5, 3]
+    told = await sold.get("/revenue", **_dates())
+    assert (told["combined"]["revenue"], told["combined"]["net_revenue"]) == (26.0, 20.5)
+    credited = await sold.get("/attribution", **_dates())
+    best = credited["channels"][0]
+    assert (best["channel"], best["revenue"], best["net_revenue"]) == ("paid_search", 21.0, 15.5)
+    assert credited["totals"]["net_revenue"] == 20.5
+    by_day = {
+        "metrics": ["revenue", "net_revenue"],
+        "date_range": WEEK,
+        "interval": "day",
+        "format": "compact",
+    }
+    rows = (await sold.post("/query", by_day))["rows"]
+    assert {at[:10]: found for at, *found in rows if any(found)} == {
+        "2026-07-01": [11.0, 11.0], "2026-07-02": [15.0, 15.0], "2026-07-06": [0, -5.5],
+    }  # fmt: skip
+
+
+async def test_rows_keep_the_currency_they_were_paid_in(sold):
+    await rated(sold, RATES)
+    plan = {
+        "metrics": ["revenue", "orders"],
+        "date_range": WEEK,
+        "dimensions": ["currency"],
+        "format": "compact",
+    }
+    rows = (await sold.post("/query", plan))["rows"]
+    assert rows == [["EUR", 11.0, 1], ["JPY", 10.0, 1], ["USD", 5.0, 1]]
+    events = (await sold.get("/events", event_name="purchase", **_dates()))["events"]
+    assert sorted((one["currency"], one["revenue"]) for one in events) == [
+        ("EUR", 10.0), ("JPY", 1500.0), ("USD", 5.0),
+    ]  # fmt: skip
+
+
+async def test_a_full_refund_nets_to_nothing_whatever_rates_did_meanwhile(shop):
+    await rated(shop, RATES)
+    order = {"visitor": "A1", "currency": "EUR", "order_id": "O1"}
+    shop.story.happens("purchase", at="2026-07-01", revenue=99_99, **order)
+    shop.story.happens("refund", at="2026-07-06", revenue=-99_99, **order)
+    await shop.knows()
+    assert await values(shop, "revenue", "refunds", "net_revenue") == [109.99, 109.99, 0]
+
+
+async def test_of_money_without_a_rate_no_sum_is_told_and_others_are(sold):
+    await rated(sold, RATES)
+    sold.story.happens("purchase", at="2026-07-04", visitor="A9", revenue=1, currency="XTS")
+    await sold.knows(sold.story.events[-1])
+    assert await values(sold, "revenue", "orders", "refunds") == ["missing_fx_rate", 4, 5.5]
+    in_euros = [{"dimension": "currency", "value": "EUR"}]
+    assert await values(sold, "revenue", filters=in_euros) == [11.0]
+
+
+async def test_spend_and_what_it_brought_in_meet_in_one_currency(sold):
+    await connect(sold, "meta")
+    await spent(sold, row("meta", ad_campaign("c1"), "2026-07-01", currency="EUR", spend=10_00))
+    assert await values(sold, "mer") == ["missing_fx_rate"]
+    await rated(sold, RATES)
+    assert await values(sold, "ad_spend", "mer") == [11.0, 1.863636]
+
+
+def _dates():
+    return {"start_date": "2026-07-01", "end_date": "2026-07-07"}
