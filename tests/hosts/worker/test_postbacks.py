@@ -1,0 +1,69 @@
+"""Conversions are sent beside everything else: no account waits for another, and calls end before the process does."""
+
+import asyncio
+
+import pytest
+
+from hosts.worker import postbacks
+from service_core.delivery.postbacks.postback import PostbackQueue
+
+SLOW, BROKEN, WELL = (PostbackQueue(None, "adhub", name) for name in ("slow", "broken", "well"))
+
+
+class Delivery:
+    """Accounts that always have something: one is never done, one fails, one is sent to in no time."""
+
+    def __init__(self):
+        self.begun, self.ended, self.looks, self.patient = [], [], 0, False
+
+    async def due(self):
+        self.looks += 1
+        if self.looks == 2:
+            raise OSError("the store is away")
+        return [SLOW, BROKEN, WELL]
+
+    async def deliver(self, queue, stopping):
+        self.begun.append(queue)
+        try:
+            if queue == BROKEN:
+                raise KeyError("a fault of ours")
+            while queue == SLOW and not (self.patient and stopping()):
+                await asyncio.sleep(0.001)
+        except asyncio.CancelledError:
+            self.ended.append("cancelled")
+            raise
+        self.ended.append(queue)
+
+
+@pytest.fixture
+def delivery(monkeypatch):
+    monkeypatch.setattr(postbacks, "LOOK_SECONDS", 0.001)
+    return Delivery()
+
+
+async def until(condition):
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+async def test_accounts_are_sent_to_again_and_again_while_a_slow_one_is_still_at_it(delivery):
+    stop = asyncio.Event()
+    delivery.patient = True
+    work = asyncio.create_task(postbacks.send_postbacks(delivery, stop))
+    await until(lambda: min(delivery.begun.count(BROKEN), delivery.begun.count(WELL)) >= 3)
+    assert delivery.begun.count(SLOW) == 1
+    stop.set()
+    await work
+    assert SLOW in delivery.ended
+    assert "cancelled" not in delivery.ended
+
+
+async def test_a_call_that_does_not_end_is_given_up_when_the_process_ends(delivery, monkeypatch):
+    monkeypatch.setattr(postbacks, "DRAIN_SECONDS", 0.01)
+    stop = asyncio.Event()
+    work = asyncio.create_task(postbacks.send_postbacks(delivery, stop))
+    await until(lambda: SLOW in delivery.begun)
+    stop.set()
+    await work
+    assert "cancelled" in delivery.ended
