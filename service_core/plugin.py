@@ -272,6 +272,7 @@ from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
 from service_core.insight.orders import CHARGE as CHARGE
 from service_core.insight.orders import FREE_ORDERS as FREE_ORDERS
+from service_core.insight.mails import tells_mail as tells_mail
 from service_core.insight.orders import MONEY_PARTS as MONEY_PARTS
 from service_core.insight.orders import REFUND as REFUND
 from service_core.insight.orders import REPEAT as REPEAT

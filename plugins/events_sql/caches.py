@@ -20,6 +20,7 @@ from plugins.events_sql.tables import (
     EVENTS,
     IDS,
     KIN,
+    MAILS,
     OWNERS,
     REVOKED,
     SESSIONS,
@@ -29,11 +30,13 @@ from plugins.events_sql.tables import (
 from service_core.plugin import (
     ADD_TO_CART,
     CAMPAIGN_COLUMNS,
+    IDENTIFY,
     PAGE_VIEWS,
     PURCHASE,
     REFUND_EVENTS,
     SIDES,
     TOLD_COLUMNS,
+    TRACKED_SOURCES,
     UNPAID,
 )
 
@@ -150,6 +153,31 @@ def kin_of(events: sa.FromClause, weak: sa.FromClause) -> sa.CompoundSelect[Any]
     return sa.union(*named)
 
 
+def mails_of(source: sa.FromClause) -> sa.CompoundSelect[Any]:
+    """Who has which e-mail, and which visitors of providers seek by one (`insight.mails`)."""
+    c = source.c
+    said = fn.JsonText(fn.SaidMail(c.event_data))
+    sought = fn.JsonString(c.event_data, sa.literal("email"))
+    nobody = sa.literal("")
+    strong = (c.event_name == IDENTIFY, said != "")
+    user = (c.strong_id.like("%@%"),)
+    seeks = (c.strong_no.is_(None), sa.not_(among(c.source, TRACKED_SOURCES)), sought != "")
+    own = fn.Starts(c.visitor_id, c.source + sa.literal(":"))
+    parts = (
+        (said, sa.func.coalesce(c.strong_no, c.visitor_no), nobody, strong),
+        (c.strong_id, c.strong_no, nobody, user),
+        (sought, c.visitor_no, c.source, (*seeks, own)),
+    )
+    return sa.union(
+        *(
+            sa.select(
+                c.workspace_id, fn.MailDigest(mail).label("digest"), number.label("no"), of.label("source")
+            ).where(sa.not_(c.is_bot), *where)
+            for mail, number, of, where in parts
+        )
+    )
+
+
 def links_of(
     events: sa.FromClause, weak: sa.FromClause, of: sa.Select[Any] | None = None
 ) -> sa.CompoundSelect[Any]:
@@ -259,6 +287,7 @@ ALL: Final = {
     TOLD: told_of(EVENTS),
     WEAK_LINKS: weak_links_of(EVENTS),
     KIN: kin_of(EVENTS, WEAK_LINKS),
+    MAILS: mails_of(EVENTS),
     OWNERS: owners_of(links_of(EVENTS, WEAK_LINKS).subquery("links")),
 }
 """Every table that follows from events and those before it, with its statement."""

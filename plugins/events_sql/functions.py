@@ -171,6 +171,13 @@ class SaidMail(FunctionElement[str]):
     type = sa.Text()
 
 
+class MailDigest(FunctionElement[str]):
+    """An e-mail as a digest in hexadecimal digits, whatever the case of its Latin letters."""
+
+    inherit_cache = True
+    type = sa.Text()
+
+
 class JsonText(FunctionElement[str]):
     """A JSON string without quotes and outer blanks; absent for anything else."""
 

@@ -11,7 +11,7 @@ from plugins.events_sql import caches
 from plugins.events_sql import functions as fn
 from plugins.events_sql.links import MATCHED
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.tables import BATCH, EVENTS, IDS, KIN, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
+from plugins.events_sql.tables import BATCH, EVENTS, IDS, KIN, MAILS, META, OWNERS, SESSIONS, TOLD, WEAK_LINKS
 from service_core.plugin import COLUMNS, REPEAT
 
 _INT, _TEXT = sa.BigInteger, sa.Text
@@ -40,6 +40,7 @@ _RELINKED: Final = sa.table("relinked", sa.column("visitor_no", _INT))
 _WHO: Final = sa.select(_RELINKED.c.visitor_no)
 _WEAK: Final = sa.table("weak", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 """Links of further weak ids that the batch makes."""
+_NEW_MAILS: Final = sa.table("new_mails", *(sa.column(c.name, c.type) for c in MAILS.columns))
 _LINKED: Final = sa.table("links", *(sa.column(c.name, c.type) for c in WEAK_LINKS.columns))
 _KEPT_OF_FRESH: Final = (
     *("row_no", "workspace_id", "event_id", "received_at", "visitor_id", "session_id"),
@@ -166,16 +167,31 @@ def _kin() -> sa.CompoundSelect[Any]:
     return sa.except_(told, sa.select(*KIN.c).where(known))
 
 
+def _mails() -> sa.CompoundSelect[Any]:
+    """E-mails of the batch that somebody has, or seeks by, who did not before."""
+    told = caches.mails_of(NUMBERED)
+    known = MAILS.c.no.in_(sa.select(told.subquery("told").c.no))
+    return sa.except_(told, sa.select(*MAILS.c).where(known))
+
+
+def _mailed() -> sa.Select[Any]:
+    """Workspaces where such an e-mail may lead somebody to a person: one has it and one seeks by it."""
+    new, other = _NEW_MAILS.c, MAILS.c
+    same = (other.workspace_id == new.workspace_id, other.digest == new.digest)
+    both = sa.exists().where(*same, (other.source == "") != (new.source == ""))
+    return sa.select(new.workspace_id).where(both).distinct()
+
+
 def _told() -> sa.CTE:
     """Every link of the batch."""
     own = sa.select(_NUMBERS.c.visitor_no, _NUMBERS.c.strong_no).where(_NUMBERS.c.is_link)
     return sa.union_all(own, sa.select(_WEAK.c.visitor_no, _WEAK.c.strong_no)).cte("told")
 
 
-def _telling() -> sa.Select[Any]:
-    """Workspaces where the batch may change who is part of whom: by an alias or an external id."""
+def _telling() -> sa.CompoundSelect[Any]:
+    """Workspaces where the batch may change who is part of whom: by an alias, an external id or an e-mail."""
     told = sa.or_(FRESH.c.previous_id.is_not(None), FRESH.c.carries)
-    return sa.select(FRESH.c.workspace_id).where(told).distinct()
+    return sa.union(sa.select(FRESH.c.workspace_id).where(told), _mailed())
 
 
 def _restitched() -> sa.CompoundSelect[Any]:
@@ -185,7 +201,8 @@ def _restitched() -> sa.CompoundSelect[Any]:
     )
     matched = sa.or_(EVENTS.c.external_ids.is_not(None), EVENTS.c.event_name == MATCHED)
     found = sa.select(EVENTS.c.workspace_id).where(EVENTS.c.workspace_id.in_(changed), matched)
-    return sa.union(_telling(), found)
+    seeking = sa.select(MAILS.c.workspace_id).where(MAILS.c.workspace_id.in_(changed), MAILS.c.source != "")
+    return sa.union(_telling(), found, seeking)
 
 
 def _before() -> sa.Select[Any]:
@@ -227,6 +244,8 @@ ADD_TOLD: Final = into(TOLD, caches.told_of(NUMBERED))
 KEEP_WEAK: Final = caches.weak_links_of(NUMBERED, _IDS)
 ADD_WEAK: Final = into(WEAK_LINKS, sa.select(_WEAK))
 ADD_KIN: Final = into(KIN, _kin())
+KEEP_MAILS: Final = _mails()
+ADD_MAILS: Final = into(MAILS, sa.select(_NEW_MAILS))
 KEEP_RELINKED: Final = _relinked()
 ANY_RELINKED: Final = sa.select(_RELINKED.c.visitor_no).limit(1)
 KEEP_LINKS: Final = caches.links_of(EVENTS, WEAK_LINKS, _WHO)

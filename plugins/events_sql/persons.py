@@ -15,6 +15,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.links import ALIAS, MATCHED
+from plugins.events_sql.mails import Whole, mailed
 from plugins.events_sql.stitching import held
 from plugins.events_sql.tables import EVENTS, IDS, OWNERS, PERSONS, REVOKED, Number
 
@@ -70,7 +71,9 @@ def refresh_persons(writer: Reader, workspaces: Iterable[UUID]) -> None:
 def parts_of(reader: Reader, workspace: UUID) -> dict[int, int]:
     """Which ids of a workspace are part of which other person."""
     named = names((old, new) for old, new, *_ in reader.rows(_pairs(workspace)))
-    parts = joined(*_carried(reader, workspace, named))
+    carriers, texts = _carried(reader, workspace, named)
+    parts = joined(carriers, texts)
+    parts |= mailed(reader, workspace, Whole(named, parts, texts))
     found = {one: parts.get(name, name) for one, name in named.items()}
     return {one: person for one, person in (parts | found).items() if one != person}
 

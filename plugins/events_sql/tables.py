@@ -5,7 +5,7 @@ rebuilt from it at any time: ``ids`` gives every visitor (``v:<visitor id>``) an
 (``u:<strong id>``) of a workspace a number, ``sessions`` has one row per session and verdict (bots
 apart), ``candidates`` the events that may make a touch, ``weak_links`` the links of weak ids beside the
 visitor's own, ``kin`` which strong ids ever stood beside a visitor, ``told_touches`` the touches that clients
-told, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part of
+told, ``mails`` who says and who seeks which e-mail, ``owners`` says who a visitor's events belong to from when on, ``persons`` which ids are part of
 another person. Numbers instead of texts make exact distinct counts three to five times cheaper.
 ``computed`` says by which version of this code the caches are (`COMPUTED_BY`).
 """
@@ -167,6 +167,16 @@ KIN: Final = sa.Table(
 )
 """Whether that links them or not: a bot, a revoked link and a visitor of the same name count too."""
 
+MAILS: Final = sa.Table(
+    "mails",
+    META,
+    sa.Column("workspace_id", sa.Uuid),
+    sa.Column("digest", sa.Text),
+    sa.Column("no", Number),
+    sa.Column("source", sa.Text),
+)
+"""E-mails as digests, with who has one, by strong id or else by visitor, and which visitor of a ``source`` seeks by it."""
+
 OWNERS: Final = sa.Table(
     "owners",
     META,
@@ -196,7 +206,7 @@ REVOKED: Final = sa.Table(
 
 COMPUTED: Final = sa.Table("computed", META, sa.Column("code", sa.BigInteger))
 
-COMPUTED_BY: Final = 1
+COMPUTED_BY: Final = 2
 """Raise it when a cache is added or computed otherwise: a store of another version computes them anew when it is opened."""
 
 BATCH: Final = sa.Table(

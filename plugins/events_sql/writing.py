@@ -72,6 +72,8 @@ def _follow(writer: Reader, *, telling: bool) -> None:
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
     writer.rows(step.ADD_KIN)
+    writer.keep("new_mails", step.KEEP_MAILS)
+    writer.rows(step.ADD_MAILS)
     writer.keep("relinked", step.KEEP_RELINKED)
     restitched = step.RESTITCHED if _relink(writer) else step.TELLING
     refresh_persons(writer, [workspace for (workspace,) in writer.rows(restitched)])

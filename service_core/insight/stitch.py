@@ -11,17 +11,19 @@ A person is written ``u:<strong id>`` or, while nobody is known behind it, ``v:<
   carries it too. An id that two known persons carry joins nobody, nor do ids that together would
   lead from one known person to another. A ``$web_attribution_matched``
   event by e-mail joins its own visitor and ``event_data["web_visitor_id"]`` in the same way.
+- A provider's event of nobody becomes part of the one person who has its e-mail (`mails`).
 
 Bots link nothing. A link is a fact of its event: without the event it was never made.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
+from service_core.insight.mails import found_by_mail, grouped, mail_of_user, said_mail, sought_mail
 from service_core.insight.orders import moment
 from service_core.intake.model import Event
 
@@ -94,7 +96,8 @@ def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Owners:
         events: all its events, bots included.
         revoked: ids of events whose links were removed (semantics 5.9).
     """
-    facts = sorted((e for e in events if not e.is_bot and e.event_id not in revoked), key=moment)
+    everything = list(events)
+    facts = sorted((e for e in everything if not e.is_bot and e.event_id not in revoked), key=moment)
     owners = Owners(names=_names(facts))
     links: defaultdict[str, list[Link]] = defaultdict(list)
     for event in facts:
@@ -102,7 +105,9 @@ def stitch(events: Iterable[Event], revoked: Collection[str] = ()) -> Owners:
             links[weak_id].append(Link(moment(event), owners.known(event.strong_id or "")))
     owners = replace(owners, links=links)
     joined, conflicts = _joined(facts, owners)
-    return replace(owners, joined=joined, conflicts=conflicts)
+    owners = replace(owners, joined=joined, conflicts=conflicts)
+    people = [event for event in everything if not event.is_bot]
+    return replace(owners, joined=joined | _mailed(people, owners, revoked))
 
 
 def previous_id(event: Event) -> str | None:
@@ -149,6 +154,38 @@ def _joined(facts: Iterable[Event], owners: Owners) -> tuple[dict[str, str], fro
         else:
             joined |= dict.fromkeys(persons, known[0] if known else min(persons))
     return joined, frozenset(conflicts)
+
+
+def _mailed(people: Sequence[Event], owners: Owners, revoked: Collection[str]) -> dict[str, str]:
+    """Who is part of whom by e-mail. A visitor of whom an event was revoked seeks nobody."""
+    seeking = [event for event in people if sought_mail(event)]
+    if not seeking:
+        return {}
+    providers = tuple(f"{UNKNOWN}{source}:" for source in {event.source for event in seeking})
+    left = {event.visitor_id for event in people if event.event_id in revoked}
+    members = grouped((owners.whole(person), person) for person in owners.joined)
+    sought = grouped(
+        (owners.whole(UNKNOWN + event.visitor_id), sought_mail(event) or "")
+        for event in seeking
+        if event.visitor_id not in left and event.visitor_id not in owners.links
+    )
+    seekers = {
+        person: mails
+        for person, mails in sought.items()
+        if all(one.startswith(providers) for one in members[person] | {person})
+    }
+    having = grouped((mail, owners.whole(one)) for mail, one in _having(people, owners))
+    return found_by_mail(seekers, having, {one: members[one] | {one} for one in seekers})
+
+
+def _having(people: Iterable[Event], owners: Owners) -> Iterator[tuple[str, str]]:
+    """E-mails, each with a person that has it."""
+    for event in people:
+        if (mail := said_mail(event)) is not None:
+            known = {owners.known(event.strong_id)} if event.strong_id else owners.everyone(event.visitor_id)
+            yield from ((mail, person) for person in known)
+        if (mail := mail_of_user(event)) is not None:
+            yield mail, owners.known(event.strong_id or "")
 
 
 def _known(persons: Iterable[str]) -> list[str]:

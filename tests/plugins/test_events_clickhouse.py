@@ -23,7 +23,7 @@ from service_core.testing.story import Story, days
 from tests.clickhouse import opened_in_process
 
 SPAN = days("2026-01-01", "2026-12-31")
-CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "owners", "persons")
+CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "mails", "owners", "persons")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from service_core.plugin import Relation
 from service_core.testing.postgres_server import fresh_database
 from service_core.testing.story import Story, days
 
-CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "owners", "persons")
+CACHES = ("sessions", "candidates", "told_touches", "weak_links", "kin", "mails", "owners", "persons")
 SPAN = days("2025-01-01", "2026-12-31")
 
 

@@ -18,6 +18,7 @@ from plugins.events_sql.tables import (
     EVENTS,
     IDS,
     KIN,
+    MAILS,
     OWNERS,
     PERSONS,
     REVOKED,
@@ -36,11 +37,12 @@ _KEYS: Final = {
     TOLD: "workspace_id, visitor_no, timestamp, seq, place",
     WEAK_LINKS: "workspace_id, visitor_no, timestamp, seq, event_id",
     KIN: "workspace_id, visitor_no, strong_no",
+    MAILS: "workspace_id, digest, no, source",
     PERSONS: "workspace_id, no",
     REVOKED: "workspace_id, event_id",
     COMPUTED: "code",
 }
-DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, OWNERS, PERSONS, COMPUTED)
+DERIVED: Final = (SESSIONS, CANDIDATES, TOLD, WEAK_LINKS, KIN, MAILS, OWNERS, PERSONS, COMPUTED)
 """Tables that follow from events: each row has a version, and may be deleted."""
 
 VERSION: Final = {"version": "Int64", "is_deleted": "UInt8"}

@@ -182,6 +182,7 @@ fn.spell(
         fn.JsonIsBoolean: f"if({_KIND} = 'Null', NULL, {_KIND} = 'Bool')",
         fn.JsonString: f"if({_KIND} = 'String', JSONExtractString({{0}}, {{1}}), NULL)",
         fn.SaidMail: _said_mail,
+        fn.MailDigest: "lower(hex(SHA256(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'))))",
         fn.JsonText: "if(JSONType({0}) = 'String', trim(BOTH ' ' FROM JSONExtractString({0})), NULL)",
         fn.JsonKeys: "arrayJoin(JSONExtractKeys(assumeNotNull({})))",
         fn.JsonMember: "JSONExtractRaw({}, {})",

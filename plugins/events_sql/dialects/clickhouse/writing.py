@@ -28,6 +28,7 @@ from plugins.events_sql.tables import (
     EVENTS,
     IDS,
     KIN,
+    MAILS,
     OWNERS,
     PERSONS,
     REVOKED,
@@ -36,7 +37,7 @@ from plugins.events_sql.tables import (
     WEAK_LINKS,
     Number,
 )
-from service_core.plugin import COLUMNS, REPEAT, Event
+from service_core.plugin import COLUMNS, REPEAT, Event, tells_mail
 
 _FRESH: Final = sa.table(
     "fresh",
@@ -94,13 +95,18 @@ def _follow(writer: Reader, workspace: UUID, events: Sequence[Event]) -> None:
         (TOLD, caches.told_of(_OWN)),
         (WEAK_LINKS, weak),
         (KIN, caches.kin_of(_OWN, weak.subquery("weak"))),
+        (MAILS, caches.mails_of(_OWN)),
     ):
         _replace(writer, version, table, found, [])
     stood = _touched(CANDIDATES, workspace, span)
     _replace(writer, version, CANDIDATES, caches.candidates_of(_OWN), stood)
     relinked = _relinked(writer, workspace, events)
     _relink(writer, version, workspace, relinked)
-    if any(any(said(event)[::2]) for event in events) or (relinked and _has_ids(writer, workspace)):
+    if (
+        any(any(said(event)[::2]) for event in events)
+        or (relinked and _has_ids(writer, workspace))
+        or (any(map(tells_mail, events)) and _is_seeking(writer, workspace))
+    ):
         _restitch(writer, version, workspace)
 
 
@@ -140,6 +146,7 @@ def rebuild(writer: Reader) -> None:
             (TOLD, caches.told_of(own)),
             (WEAK_LINKS, caches.weak_links_of(own)),
             (KIN, caches.kin_of(own, weak)),
+            (MAILS, caches.mails_of(own)),
             (OWNERS, caches.owners_of(caches.links_of(own, weak).subquery("links_of"))),
         ):
             _replace(writer, version, table, rows, [table.c.workspace_id == workspace])
@@ -280,7 +287,14 @@ def _has_ids(writer: Reader, workspace: UUID) -> bool:
     """Whether a change of owners may change who is part of whom."""
     c = EVENTS.c
     told = sa.or_(c.external_ids.is_not(None), c.event_name == MATCHED)
-    return bool(writer.rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1)))
+    found = writer.rows(sa.select(c.event_id).where(c.workspace_id == workspace, told).limit(1))
+    return bool(found) or _is_seeking(writer, workspace)
+
+
+def _is_seeking(writer: Reader, workspace: UUID) -> bool:
+    """Whether any visitor of a provider seeks a person by its e-mail."""
+    c = MAILS.c
+    return bool(writer.rows(sa.select(c.no).where(c.workspace_id == workspace, c.source != "").limit(1)))
 
 
 def _restitch(writer: Reader, version: int, workspace: UUID) -> None:

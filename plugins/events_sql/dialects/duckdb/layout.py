@@ -23,6 +23,7 @@ _INDEXES: Final = {
     "candidates_of_session": "candidates (session_no)",
     "kin_of_visitor": "kin (visitor_no)",
     "kin_by_strong_id": "kin (strong_no)",
+    "mails_of_no": "mails (no)",
     "owners_of_visitor": "owners (visitor_no)",
 }
 

@@ -66,6 +66,7 @@ fn.spell(
             "coalesce(CASE WHEN json_type({0}, '$.traits.email') <> 'NULL' THEN json_extract({0}, '$.traits.email') END,"
             " CASE WHEN json_type({0}, '$.email') <> 'NULL' THEN json_extract({0}, '$.email') END)"
         ),
+        fn.MailDigest: "sha256(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'))",
         fn.JsonText: "CASE WHEN json_type({0}) = 'VARCHAR' THEN trim(json_extract_string({0}, '$')) END",
         fn.JsonKeys: "unnest(json_keys({}))",
         fn.JsonMember: "CAST(json_extract({0}, '/' || replace(replace({1}, '~', '~0'), '/', '~1')) AS VARCHAR)",

@@ -40,6 +40,8 @@ _INDEXES: Final = {
     "weak_links_of_event": "weak_links (workspace_id, event_id)",
     "kin_of_visitor": "kin (visitor_no)",
     "kin_by_strong_id": "kin (strong_no)",
+    "mails_of_no": "mails (no)",
+    "mails_by_digest": "mails (workspace_id, digest)",
     "owners_of_visitor": "owners (visitor_no)",
     "owners_by_strong_id": "owners (strong_no)",
     "persons_by_part": "persons (workspace_id, no)",

@@ -89,6 +89,7 @@ fn.spell(
         fn.JsonIsBoolean: "(jsonb_typeof(jsonb_extract_path({0}, {1})) = 'boolean')",
         fn.JsonString: "CASE WHEN jsonb_typeof({0} -> {1}) = 'string' THEN {0} ->> {1} END",
         fn.SaidMail: _said_mail,
+        fn.MailDigest: "encode(sha256(convert_to(translate({}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), 'UTF8')), 'hex')",
         fn.JsonText: "CASE WHEN jsonb_typeof({0}) = 'string' THEN btrim({0} #>> '{{}}') END",
         fn.JsonKeys: 'jsonb_object_keys({}) COLLATE "C"',
         fn.JsonMember: "CAST({} -> {} AS TEXT)",

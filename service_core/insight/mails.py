@@ -1,0 +1,83 @@
+"""Whose a message of a provider is by the e-mail it tells, when nothing else says so (semantics 11.3).
+
+A provider's event without a person of its own **seeks** by its e-mail. A person **has** an e-mail by saying it
+in an ``$identify`` event, now or ever before, or by a user id that is one. Who seeks becomes part of the one person
+who has it: with several nobody does, and two persons are never joined by it (semantics 5.7). Whoever is
+joined to a visitor or a person by any other id does not seek.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+from service_core.insight.orders import TRACKED_SOURCES
+from service_core.insight.people.traits import IDENTIFY
+from service_core.intake.model import Event
+
+_FOLD: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+Joined = Mapping[str, str]
+"""Person -> the person it is a part of."""
+
+
+def folded(mail: str) -> str:
+    """An e-mail as it is compared, whatever the case of its Latin letters."""
+    return mail.translate(_FOLD)
+
+
+def said_mail(event: Event) -> str | None:
+    """The e-mail that an ``$identify`` event says, in its traits or beside them."""
+    if event.event_name != IDENTIFY:
+        return None
+    told = event.event_data.get("traits")
+    mail = told.get("email") if isinstance(told, Mapping) else None
+    mail = event.event_data.get("email") if mail is None else mail
+    return folded(mail.strip(" ")) or None if isinstance(mail, str) else None
+
+
+def mail_of_user(event: Event) -> str | None:
+    """The e-mail that the strong id of an event is."""
+    return folded(event.strong_id) if event.strong_id and "@" in event.strong_id else None
+
+
+def sought_mail(event: Event) -> str | None:
+    """The e-mail by which a provider's event of nobody seeks a person."""
+    mail = event.event_data.get("email")
+    is_nobodys = event.strong_id is None and event.visitor_id.startswith(f"{event.source}:")
+    if event.source in TRACKED_SOURCES or not is_nobodys or not isinstance(mail, str):
+        return None
+    return folded(mail) or None
+
+
+def tells_mail(event: Event) -> bool:
+    """Whether an event says who has an e-mail, or seeks by one; bots do neither."""
+    told = (said_mail(event), mail_of_user(event), sought_mail(event))
+    return not event.is_bot and any(told)
+
+
+def found_by_mail(
+    seekers: Mapping[str, Iterable[str]],
+    having: Mapping[str, Iterable[str]],
+    members: Mapping[str, Iterable[str]],
+) -> dict[str, str]:
+    """Who becomes part of whom.
+
+    Args:
+        seekers: whole persons that seek, each with its e-mails.
+        having: e-mail -> the whole persons that have it.
+        members: whole person -> those it is made of, itself among them.
+    """
+    found: dict[str, str] = {}
+    for seeker, mails in seekers.items():
+        persons = {person for mail in mails for person in having.get(mail, ())} - {seeker}
+        if len(persons) == 1:
+            found |= dict.fromkeys(members[seeker], persons.pop())
+    return found
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """The seconds of pairs, by the first."""
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    for first, second in pairs:
+        groups[first].add(second)
+    return groups
