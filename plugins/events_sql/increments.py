@@ -175,7 +175,7 @@ def _mails() -> sa.CompoundSelect[Any]:
 
 
 def _mailed() -> sa.Select[Any]:
-    """Workspaces where such an e-mail may lead somebody to a person: one has it and one seeks by it."""
+    """Workspaces where such an e-mail may change who is part of whom: somebody has it and somebody seeks by it."""
     new, other = _NEW_MAILS.c, MAILS.c
     same = (other.workspace_id == new.workspace_id, other.digest == new.digest)
     both = sa.exists().where(*same, (other.source == "") != (new.source == ""))
@@ -188,10 +188,10 @@ def _told() -> sa.CTE:
     return sa.union_all(own, sa.select(_WEAK.c.visitor_no, _WEAK.c.strong_no)).cte("told")
 
 
-def _telling() -> sa.CompoundSelect[Any]:
-    """Workspaces where the batch may change who is part of whom: by an alias, an external id or an e-mail."""
+def _telling() -> sa.Select[Any]:
+    """Workspaces where the batch may change who is part of whom: by an alias or an external id."""
     told = sa.or_(FRESH.c.previous_id.is_not(None), FRESH.c.carries)
-    return sa.union(sa.select(FRESH.c.workspace_id).where(told), _mailed())
+    return sa.select(FRESH.c.workspace_id).where(told).distinct()
 
 
 def _restitched() -> sa.CompoundSelect[Any]:
@@ -246,6 +246,7 @@ ADD_WEAK: Final = into(WEAK_LINKS, sa.select(_WEAK))
 ADD_KIN: Final = into(KIN, _kin())
 KEEP_MAILS: Final = _mails()
 ADD_MAILS: Final = into(MAILS, sa.select(_NEW_MAILS))
+MAILED: Final = _mailed()
 KEEP_RELINKED: Final = _relinked()
 ANY_RELINKED: Final = sa.select(_RELINKED.c.visitor_no).limit(1)
 KEEP_LINKS: Final = caches.links_of(EVENTS, WEAK_LINKS, _WHO)

@@ -15,7 +15,7 @@ from plugins.events_sql.engine import Reader, Transactional
 from plugins.events_sql.persons import refresh_persons
 from plugins.events_sql.rows import naive
 from plugins.events_sql.tables import COMPUTED, COMPUTED_BY, EVENTS, IDS, PERSONS, REVOKED, WEAK_LINKS
-from service_core.plugin import REPEAT, Event
+from service_core.plugin import REPEAT, Event, tells_mail
 
 
 def append(writer: Reader, events: Sequence[Event], note: Callable[[Reader], None] = lambda _: None) -> int:
@@ -38,7 +38,11 @@ def append(writer: Reader, events: Sequence[Event], note: Callable[[Reader], Non
         if new:
             _store(writer)
             note(writer)
-            _follow(writer, telling=any(event.told for event in events))
+            _follow(
+                writer,
+                telling=any(event.told for event in events),
+                mailing=any(map(tells_mail, events)),
+            )
     return new
 
 
@@ -59,8 +63,8 @@ def _store(writer: Reader) -> None:
     writer.rows(step.ADD_EVENTS)
 
 
-def _follow(writer: Reader, *, telling: bool) -> None:
-    """Bring every cache up to date."""
+def _follow(writer: Reader, *, telling: bool, mailing: bool) -> None:
+    """Bring every cache up to date; most batches tell of no touch and of no e-mail."""
     writer.keep("parts", step.KEEP_PARTS)
     writer.keep("before", step.KEEP_BEFORE)
     writer.rows(step.TAKE_BEFORE)
@@ -72,11 +76,13 @@ def _follow(writer: Reader, *, telling: bool) -> None:
     writer.keep("weak", step.KEEP_WEAK)
     writer.rows(step.ADD_WEAK)
     writer.rows(step.ADD_KIN)
-    writer.keep("new_mails", step.KEEP_MAILS)
-    writer.rows(step.ADD_MAILS)
     writer.keep("relinked", step.KEEP_RELINKED)
-    restitched = step.RESTITCHED if _relink(writer) else step.TELLING
-    refresh_persons(writer, [workspace for (workspace,) in writer.rows(restitched)])
+    restitched = writer.rows(step.RESTITCHED if _relink(writer) else step.TELLING)
+    if mailing:
+        writer.keep("new_mails", step.KEEP_MAILS)
+        writer.rows(step.ADD_MAILS)
+        restitched += writer.rows(step.MAILED)
+    refresh_persons(writer, {workspace for (workspace,) in restitched})
 
 
 def _relink(writer: Reader) -> bool:

@@ -42,11 +42,10 @@ def mail_of_user(event: Event) -> str | None:
 
 def sought_mail(event: Event) -> str | None:
     """The e-mail by which a provider's event of nobody seeks a person."""
-    mail = event.event_data.get("email")
-    is_nobodys = event.strong_id is None and event.visitor_id.startswith(f"{event.source}:")
-    if event.source in TRACKED_SOURCES or not is_nobodys or not isinstance(mail, str):
+    if event.source in TRACKED_SOURCES or event.strong_id is not None:
         return None
-    return folded(mail) or None
+    mail, is_nobodys = event.event_data.get("email"), event.visitor_id.startswith(f"{event.source}:")
+    return folded(mail) or None if is_nobodys and isinstance(mail, str) else None
 
 
 def tells_mail(event: Event) -> bool:
