@@ -18,6 +18,7 @@ from service_core.plugin import (
     each_order_once,
     moment,
     movement,
+    order_ids,
     standard,
     stitch,
     told_visits,
@@ -136,7 +137,7 @@ class History:
     @cached_property
     def charges(self) -> list[Event]:
         """Events that are the charge of an order, one per order."""
-        return each_order_once(self.reports, _order_key)
+        return each_order_once(self.reports, order_ids)
 
     @cached_property
     def reports(self) -> list[Event]:
@@ -147,7 +148,7 @@ class History:
     def movements(self) -> list[Movement]:
         """The money ledger."""
         told = (e for e in self.everything if movement(e) == REFUND)
-        refunds = each_order_once(told, _order_key, in_parts=True)
+        refunds = each_order_once(told, order_ids, in_parts=True)
         return [Movement(e, CHARGE) for e in self.charges] + [
             Movement(e, REFUND, self.order_of(e)) for e in refunds
         ]
@@ -173,12 +174,8 @@ def session_of(event: Event) -> Session:
     return event.visitor_id, event.session_id
 
 
-def _order_key(event: Event) -> Hashable | None:
-    return event.order_id
-
-
-def _conversion_key(event: Event) -> Hashable | None:
-    return None if event.order_id is None else (standard(event.event_name), event.order_id)
+def _conversion_key(event: Event) -> Hashable:
+    return frozenset((standard(event.event_name), id_) for id_ in order_ids(event))
 
 
 def _grouped(events: Iterable[Event], key: Callable[[Event], _K]) -> dict[_K, list[Event]]:

@@ -11,6 +11,7 @@ from plugins.events_memory.worth import told
 from service_core.plugin import (
     ADD_TO_CART,
     CHARGE,
+    MONEY_PARTS,
     PAGE_VIEWS,
     PURCHASE,
     Aggregate,
@@ -23,6 +24,7 @@ from service_core.plugin import (
     Visit,
     is_system,
     meets,
+    parts_of,
     provider,
     user_id,
 )
@@ -168,6 +170,7 @@ def _money(history: History, scan: Scan) -> Iterator[Row]:
             {
                 "kind": fact.kind,
                 "amount": fact.amount,
+                **(parts_of(event) if fact.kind == CHARGE else dict.fromkeys(MONEY_PARTS)),
                 "currency": event.currency,
                 "provider": provider(event),
                 "order_id": event.order_id,

@@ -1,9 +1,11 @@
 """Which reports of an order count, in SQL: the rule of `insight.orders.each_order_once`.
 
 Repeats of what was tracked are found by the report before. What providers report is little, and mostly
-there is none: what they supersede is looked for from them, so that others pay nothing for it.
+there is none: what they supersede is looked for from them, so that others pay little for it.
 """
 
+from functools import reduce
+from operator import add
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -12,10 +14,14 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.facts import among, charge_or_refund, converts, standard_name
 from plugins.events_sql.periods import micros_of
-from plugins.events_sql.prepared import END, UNTIL, WORKSPACE
-from service_core.plugin import CHARGE, REPEAT, STOREFRONTS, TRACKED_SOURCES
+from plugins.events_sql.prepared import UNTIL, WORKSPACE, parameter, source
+from plugins.events_sql.tables import EVENTS
+from service_core.plugin import CHARGE, CHARGE_PARTS, REPEAT, STOREFRONTS, TRACKED_SOURCES
 
 _WEEK: Final = micros_of(REPEAT)
+
+ORDER_IDS: Final = ("order_id", "payment_id", "message_id")
+"""What an order is known by (`insight.orders.order_ids`)."""
 
 
 def is_tracked(columns: Any) -> Expression:
@@ -23,85 +29,112 @@ def is_tracked(columns: Any) -> Expression:
     return among(columns.source, TRACKED_SOURCES)
 
 
-def not_a_repeat(columns: Any, table: Any, since: Expression | None, *kind: Expression) -> Expression:
-    """Whether no other report of the same order and kind comes less than 7 days before a tracked one.
-
-    Always so for what a provider reports: of that it is `superseded_money` that tells. Which those are is
-    looked up; who told of an event, carried along, would cost more than all else here.
-
-    Args:
-        columns: of the reports.
-        table: of events, looked through for those of providers.
-        since: as in `superseded_money`.
-        kind: what makes reports of an order different ones.
-    """
-    before = sa.func.lag(fn.Micros(columns.timestamp)).over(
-        partition_by=(*kind, columns.order_id), order_by=(columns.timestamp, columns.seq)
-    )
-    alone = sa.or_(columns.order_id.is_(None), before.is_(None))
-    provided = _within(_of_providers(sa.select(table.c.seq), table.c), table.c, since, UNTIL)
-    return sa.or_(alone, fn.Micros(columns.timestamp) - before >= _WEEK, columns.seq.in_(provided))
+def standing(c: Any) -> Expression:
+    """`insight.orders.standing` as a text: the greater supersedes the smaller."""
+    known = reduce(add, (sa.case((c[name].is_not(None), 1), else_=0) for name in CHARGE_PARTS))
+    told = sa.cast(known, sa.Text) + c.source
+    shop = among(c.source, STOREFRONTS)
+    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + told), else_=sa.literal("1") + told)
 
 
-def _of_providers(found: sa.Select[Any], c: Any) -> sa.Select[Any]:
-    return found.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), sa.not_(is_tracked(c)))
-
-
-def _within(found: sa.Select[Any], c: Any, since: Expression | None, end: Expression) -> sa.Select[Any]:
-    return found if since is None else found.where(c.timestamp >= since, c.timestamp < end)
-
-
-def superseded_money(table: Any, since: Expression | None) -> sa.Select[Any]:
+def repeated_money(since: str | None) -> sa.Select[Any]:
     """Charges and refunds that another report makes superfluous, by sequence number.
 
     Args:
-        table: of events.
-        since: look from there to `UNTIL`, a week around what is asked about; None for all time.
+        since: the parameter to look from, to `UNTIL`, a week around what is asked about; None for all time.
     """
+    found = source(_repeated_money, since).under("told_of_money")
+    return sa.select(found.c.seq)
+
+
+def repeated_conversions(table: Any, since: str | None, *, any_revenue: bool) -> sa.Select[Any]:
+    """Conversions that another report makes superfluous, likewise.
+
+    Args:
+        table: of events.
+        since: as above.
+        any_revenue: as of the conversion set.
+    """
+    found = source(_repeated_conversions, table, since, any_revenue).under("told_of_conversions")
+    return sa.select(found.c.seq)
+
+
+def _repeated_money(since: str | None) -> sa.CompoundSelect[Any]:
+    c = EVENTS.c
+    told = _reports(c, charge_or_refund(c), since).where(c.revenue.is_not(None))
+    return repeated(worked_out_once(told, "told"), again=CHARGE)
+
+
+def _repeated_conversions(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
+    """Few events have an id of an order; each id is asked for by itself, as engines skip what lacks one column."""
     c = table.c
-    moved = c.revenue.is_not(None)
-    one, other = _sides(c, charge_or_refund(c), moved, moved, since)
-    return _superseded(one, other, again=one.c.what == CHARGE)
+    told = _reports(c, standard_name(c.event_name), since).where(converts(c, any_revenue=any_revenue))
+    each = (
+        told.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_IDS[:place]))
+        for place, name in enumerate(ORDER_IDS)
+    )
+    return repeated(worked_out_once(sa.union_all(*each), "told"))
 
 
-def superseded_conversions(table: Any, since: Expression | None, *, any_revenue: bool) -> sa.Select[Any]:
-    """Conversions that another report makes superfluous, likewise, and other events of their names."""
-    c = table.c
-    name, converting = standard_name(c.event_name), converts(c, any_revenue=any_revenue)
-    one, other = _sides(c, name, sa.true(), converting, since)
-    return _superseded(one, other, again=sa.true())
+def _reports(c: Any, what: Expression, since: str | None) -> sa.Select[Any]:
+    found = sa.select(*report(c, what)).where(c.workspace_id == WORKSPACE)
+    if since is None:
+        return found
+    return found.where(c.timestamp >= parameter(since, sa.DateTime()), c.timestamp < UNTIL)
 
 
-def _sides(
-    c: Any, what: Expression, told: Expression, provided: Expression, since: Expression | None
-) -> tuple[sa.Subquery, sa.Subquery]:
-    """What events say of orders, and what those of providers do."""
-    said = sa.select(c.seq, c.timestamp, c.order_id, what.label("what"), standing(c).label("standing"))
-    own = said.where(c.workspace_id == WORKSPACE, c.order_id.is_not(None), told)
-    one, other = _within(own, c, since, END), _within(_of_providers(said, c).where(provided), c, since, UNTIL)
-    return one.subquery("report"), other.subquery("provided")
+def report(c: Any, what: Expression) -> list[Expression]:
+    """What `repeated` looks at: ``what`` makes reports of an order different ones."""
+    own = (c[name] for name in ("seq", "timestamp", *ORDER_IDS))
+    return [*own, what.label("what"), standing(c).label("standing")]
 
 
-def standing(c: Any) -> Expression:
-    """`insight.orders.standing` as a text: the greater supersedes the smaller."""
-    shop = among(c.source, STOREFRONTS)
-    return sa.case((is_tracked(c), ""), (shop, sa.literal("2") + c.source), else_=sa.literal("1") + c.source)
+def worked_out_once(found: sa.Select[Any] | sa.CompoundSelect[Any], name: str) -> sa.CTE:
+    """A common table that is kept, not put in each place where it stands."""
+    return found.cte(name).prefix_with("MATERIALIZED", dialect="duckdb")
 
 
-def _superseded(report: sa.Subquery, provided: sa.Subquery, *, again: Expression) -> sa.Select[Any]:
+def repeated(reports: sa.CTE, *, again: str | None = None) -> sa.CompoundSelect[Any]:
     """The reports which another makes superfluous: one that knows better, or that said it before.
 
     Args:
-        report: all of them.
-        provided: those of providers.
-        again: whether what one source says twice is the same.
+        reports: with the columns of `report`.
+        again: of which kind what one source says twice is the same; None for all.
     """
-    one, other = report.c, provided.c
+    one, other = reports.alias("report").c, _provided(reports).alias("better").c
     earlier = sa.or_(
         other.timestamp < one.timestamp, sa.and_(other.timestamp == one.timestamp, other.seq < one.seq)
     )
-    repeats = sa.and_(other.standing == one.standing, again, earlier)
+    same_again = sa.and_(other.standing == one.standing, earlier)
+    if again is not None:
+        same_again = sa.and_(same_again, one.what == again)
     apart = sa.func.abs(fn.Micros(one.timestamp) - fn.Micros(other.timestamp))
-    same = report.join(provided, sa.and_(one.order_id == other.order_id, one.what == other.what))
-    found = sa.select(one.seq).select_from(same)
-    return found.where(apart < _WEEK, sa.or_(other.standing > one.standing, repeats))
+    superseded = sa.and_(apart < _WEEK, sa.or_(other.standing > one.standing, same_again))
+    found = (
+        sa.select(one.seq).join_from(
+            one.seq.table, other.seq.table, sa.and_(one[name] == other.key, one.what == other.what)
+        )
+        for name in ORDER_IDS
+    )
+    return sa.union_all(*(each.where(superseded) for each in found), _tracked_again(reports, again))
+
+
+def _provided(reports: sa.CTE) -> sa.CTE:
+    """What providers report, by each id of its order."""
+    c = reports.c
+    key = sa.type_coerce(fn.Each(fn.Row(*(c[name] for name in ORDER_IDS))), sa.Text).label("key")
+    found = sa.select(c.seq, c.timestamp, c.what, c.standing, key).where(c.standing != "")
+    return worked_out_once(found, "of_providers")
+
+
+def _tracked_again(reports: sa.CTE, again: str | None) -> sa.Select[Any]:
+    """What was tracked less than 7 days after the same was: by the id of its order, else of its payment."""
+    c = reports.alias("tracked").c
+    own = sa.func.coalesce(c.order_id, c.payment_id)
+    at = fn.Micros(c.timestamp)
+    before = sa.func.lag(at).over(partition_by=(c.what, own), order_by=(c.timestamp, c.seq))
+    tracked = sa.select(c.seq, (at - before).label("after")).where(c.standing == "", own.is_not(None))
+    if again is not None:
+        tracked = tracked.where(c.what == again)
+    found = tracked.subquery("in_order")
+    return sa.select(found.c.seq).where(found.c.after < _WEEK)

@@ -13,18 +13,35 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, Value, meets, of_column, of_data
-from plugins.events_sql.facts import charge_or_refund, converts, standard_name
+from plugins.events_sql.facts import charge_or_refund, converts
 from plugins.events_sql.kin import DEEDS
 from plugins.events_sql.lean import Once
-from plugins.events_sql.orders import is_tracked, not_a_repeat, superseded_conversions, superseded_money
-from plugins.events_sql.prepared import END, START, WORKSPACE, Derived, source, told
+from plugins.events_sql.orders import (
+    ORDER_IDS,
+    is_tracked,
+    repeated,
+    repeated_conversions,
+    report,
+    worked_out_once,
+)
+from plugins.events_sql.prepared import END, START, UNTIL, WORKSPACE, Derived, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.sessions import entries, first_seen, sessions
 from plugins.events_sql.stitching import person_names, person_no, person_of, persons_first_seen
 from plugins.events_sql.tables import ENTRY_COLUMNS, ENTRY_PREFIX, EVENTS
 from plugins.events_sql.worth import TOLD, is_foreign
 from plugins.events_sql.worth import told as told_in
-from service_core.plugin import CHARGE, REPEAT, TRACKED, Predicate, Relation, Scan, Span
+from service_core.plugin import (
+    CHARGE,
+    CHARGE_PARTS,
+    MONEY_PARTS,
+    REPEAT,
+    TRACKED,
+    Predicate,
+    Relation,
+    Scan,
+    Span,
+)
 
 DATA: Final = "data:"
 ENTRY: Final = "entry."
@@ -210,12 +227,24 @@ class MoneyRows(Rows):
         if name == "person_is_new":
             return self._is_new_person()
         if name == "no_rate":
-            return self.table.c.no_rate if self.scan.rates else is_foreign(self.table.c.currency, self.scan)
+            return self.has_no_rate
         if self.scan.rates and name in _MONEY:
             return _column(self.table, f"{TOLD}{name}")
-        if name not in {"kind", "amount", "currency", "provider", "order_id", "first_order"}:
+        if name not in {"kind", "amount", *MONEY_PARTS, "currency", "provider", "order_id", "first_order"}:
             return super().single(name)
         return _column(self.table, name)
+
+    @property
+    def amount(self) -> Expression:
+        """How much moved, in the scan's currency where there is a rate."""
+        return self.single("amount")
+
+    @property
+    def has_no_rate(self) -> Expression:
+        """Whether money is of another currency and no rate turns it into the scan's."""
+        if self.scan.rates:
+            return _column(self.table, "no_rate")
+        return is_foreign(self.table.c.currency, self.scan)
 
     def _is_new_person(self) -> Expression:
         number = self.person_no
@@ -251,6 +280,7 @@ _COMBINATIONS: Final = 512
 _NEEDED: Final = (
     *("timestamp", "seq", "event_name", "revenue", "currency", "order_id", "source", "is_bot"),
     *("workspace_id", "visitor_id", "visitor_no", "strong_no", "session_no"),
+    *("payment_id", "message_id", *CHARGE_PARTS),
 )
 
 
@@ -288,17 +318,12 @@ def with_repeats(span: Span) -> Span:
 def _conversions(any_revenue: bool, few: bool, *names: str) -> sa.Select[Any]:
     table = _looked_through(few)
     c = table.c
-    columns = [c[name] for name in names]
-    superseded = superseded_conversions(table, START, any_revenue=any_revenue)
-    repeat = not_a_repeat(c, table, START, standard_name(c.event_name))
-    found = (
-        sa.select(*columns, repeat.label("counts"))
+    return (
+        sa.select(*(c[name] for name in names))
         .where(c.workspace_id == WORKSPACE, c.timestamp >= START, c.timestamp < END)
         .where(converts(c, any_revenue=any_revenue))
-        .subquery()
+        .where(c.seq.not_in(repeated_conversions(table, START.key, any_revenue=any_revenue)))
     )
-    kept = sa.select(*(found.c[name] for name in names)).where(found.c.counts)
-    return kept.where(found.c.seq.not_in(superseded))
 
 
 def all_time() -> Span:
@@ -340,15 +365,18 @@ def _booked(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Sele
     table, names = _looked_through(few), (*needed(frozenset()), *_told_of(few))
     c, since = table.c, None if whole or order_refunds or rated else START
     kind = charge_or_refund(c)
-    moved = (
-        sa.select(*(c[name] for name in names), kind.label("kind"))
-        .where(c.workspace_id == WORKSPACE, c.revenue.is_not(None))
-        .where(*([] if since is None else [c.timestamp >= since, c.timestamp < END]))
+    reported = report(c, kind)
+    others = (c[name] for name in names if name not in {"seq", "timestamp", *ORDER_IDS})
+    within = [] if since is None else [c.timestamp >= since, c.timestamp < UNTIL]
+    moving = sa.select(*reported, *others).where(c.workspace_id == WORKSPACE, c.revenue.is_not(None), *within)
+    moved = worked_out_once(moving, "moved")
+    counts = moved.c.seq.not_in(repeated(moved, again=CHARGE))
+    own = (moved.c[name] for name in names)
+    counted = (
+        sa.select(*own, moved.c.what.label("kind"), counts.label("counts"))
+        .where(moved.c.what.is_not(None))
         .subquery()
     )
-    once = sa.or_(moved.c.kind != CHARGE, not_a_repeat(moved.c, table, since, moved.c.kind))
-    counts = sa.and_(once, moved.c.seq.not_in(superseded_money(table, since)))
-    counted = sa.select(moved, counts.label("counts")).where(moved.c.kind.is_not(None)).subquery()
     is_charge = counted.c.kind == CHARGE
     kept = sa.and_(is_charge, counted.c.counts)
     of_order = sa.func.max(sa.case((kept, counted.c.timestamp))).over(
@@ -360,14 +388,26 @@ def _booked(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Sele
     rated_at = [of_order_else_own.label(RATED_AT)] if rated else []
     listed = sa.select(counted, booked.label("booked"), *rated_at).subquery()
     facts = sa.select(
-        *(listed.c[name] for name in names if name != "source"),
+        *(listed.c[name] for name in names if name not in {"source", *CHARGE_PARTS}),
         listed.c.kind,
         listed.c.booked,
         *(listed.c[column.name] for column in rated_at),
         sa.func.abs(listed.c.revenue, type_=sa.BigInteger).label("amount"),
+        *_parts(listed.c),
         sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
     ).where(listed.c.counts)
     return _with_first_orders(facts.subquery("ledger")) if whole else facts
+
+
+def _parts(c: Any) -> list[Expression]:
+    """What the money of a charge consists of: the rule of `insight.orders.parts_of`."""
+    tracked, charge, nothing = is_tracked(c), c.kind == CHARGE, sa.literal_column("0", sa.BigInteger)
+    told = {"gross": c.revenue + c.discount, **{name: c[name] for name in CHARGE_PARTS}}
+    own = {"gross": c.revenue, **dict.fromkeys(CHARGE_PARTS, nothing)}
+    return [
+        sa.case((sa.and_(charge, tracked), own[name]), (charge, told[name])).label(name)
+        for name in MONEY_PARTS
+    ]
 
 
 def _with_first_orders(ledger: sa.Subquery) -> sa.Select[Any]:

@@ -80,6 +80,11 @@ EVENTS: Final = sa.Table(
     sa.Column("session_no", Number),
 )
 
+ADDED: Final = tuple(
+    EVENTS.c[name] for name in ("discount", "tax", "shipping", "fee", "payment_id", "message_id")
+)
+"""Columns that the events of earlier versions do not have; what they would hold is not known of those."""
+
 IDS: Final = sa.Table(
     "ids",
     META,

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
-from plugins.events_sql.facts import charge_or_refund, converts, standard_name
-from plugins.events_sql.orders import not_a_repeat, superseded_conversions, superseded_money
+from plugins.events_sql.facts import charge_or_refund, converts
+from plugins.events_sql.orders import repeated_conversions, repeated_money, worked_out_once
 from plugins.events_sql.prepared import END, START, WORKSPACE, Derived, parameter, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.stitching import person_of
@@ -97,9 +97,12 @@ def _stitched(
 
 def _units(*, any_revenue: bool, order_refunds: bool, whole: bool, by_touch: bool) -> sa.Subquery:
     ever = whole or order_refunds
-    marked = source(_marked, any_revenue, ever).under("marked")
+    all_marked = worked_out_once(
+        sa.select(*source(_marked, any_revenue, True).under("marked_ever").c), "all_marked"
+    )
+    marked = all_marked if ever else source(_marked, any_revenue, False).under("marked")
     own = _own(marked).where(sa.or_(marked.c.is_conversion, marked.c.is_charge))
-    refunds = _refunds(any_revenue, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch))
+    refunds = _refunds(all_marked, order_refunds=order_refunds, since=not ever, until=not (ever or by_touch))
     return sa.union_all(own, refunds).subquery("units")
 
 
@@ -115,14 +118,12 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
         .where(sa.or_(convert, c.revenue.is_not(None)))
         .subquery()
     )
-    since = None if ever else _SINCE
-    told_once = found.c.seq.not_in(superseded_conversions(EVENTS, since, any_revenue=any_revenue))
-    known_best = found.c.seq.not_in(superseded_money(EVENTS, since))
-    conversion = not_a_repeat(found.c, EVENTS, since, found.c.converts, standard_name(found.c.event_name))
-    charge = not_a_repeat(found.c, EVENTS, since, found.c.kind)
-    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), conversion, told_once)
-    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, charge, known_best), sa.false())
-    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, known_best), sa.false())
+    since = None if ever else _SINCE.key
+    converted_once = found.c.seq.not_in(repeated_conversions(EVENTS, since, any_revenue=any_revenue))
+    moved_once = found.c.seq.not_in(repeated_money(since))
+    converted = sa.and_(sa.func.coalesce(found.c.converts, sa.false()), converted_once)
+    charged = sa.func.coalesce(sa.and_(found.c.kind == CHARGE, moved_once), sa.false())
+    refunded = sa.func.coalesce(sa.and_(found.c.kind == REFUND, moved_once), sa.false())
     return sa.select(
         found,
         converted.label("is_conversion"),
@@ -151,9 +152,9 @@ def _when(condition: Expression, value: Expression) -> Expression:
     return sa.case((condition, value), else_=sa.literal_column("0", sa.BigInteger))
 
 
-def _refunds(any_revenue: bool, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
+def _refunds(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
     """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
-    refund, order = (source(_marked, any_revenue, True).under(name) for name in ("refund", "charge"))
+    refund, order = marked.alias("refund"), marked.alias("charge")
     before = sa.or_(
         order.c.timestamp < refund.c.timestamp,
         sa.and_(order.c.timestamp == refund.c.timestamp, order.c.seq <= refund.c.seq),

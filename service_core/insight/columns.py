@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from service_core.insight.measures import DailyMean, Leaf, Measure, Relation
+from service_core.insight.orders import MONEY_PARTS
 from service_core.intake.model import CAMPAIGN_COLUMNS
 from service_core.intake.model import COLUMNS as EVENT_COLUMNS
 
@@ -27,7 +28,7 @@ COLUMNS: Final[Mapping[Relation, frozenset[str]]] = {
         "has_cart", "has_purchase",
     },
     Relation.MONEY: frozenset({
-        "kind", "amount", "currency", "no_rate", "provider", "order_id", "person", "first_order", "person_is_new",
+        "kind", "amount", *MONEY_PARTS, "currency", "no_rate", "provider", "order_id", "person", "first_order", "person_is_new",
     }),
     Relation.CREDITS: _TOUCH | {
         "attributed", "credit", "order_credit", "amount", "refunded", "is_order", "first_order",
@@ -59,7 +60,7 @@ _ELSEWHERE: Final[Mapping[Relation, frozenset[str]]] = {
 
 _NONE: Final[frozenset[str]] = frozenset()
 _MONEY: Final[Mapping[Relation, frozenset[str]]] = {
-    Relation.MONEY: frozenset({"amount"}),
+    Relation.MONEY: frozenset({"amount", *MONEY_PARTS}),
     Relation.CREDITS: frozenset({"amount", "refunded"}),
     Relation.SPEND: frozenset({"spend", "conversion_value"}),
     Relation.SUBSCRIPTIONS: frozenset({

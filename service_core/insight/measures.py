@@ -80,11 +80,12 @@ class Relation(StrEnum):
         (`orders.each_order_once`, over all history). Columns as EVENTS. Bots never convert.
     ``MONEY``
         Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
-        ``refund``), ``amount`` (minor units, positive), ``currency``, ``provider``, ``order_id``,
+        ``refund``), ``amount`` (minor units, positive); ``gross``, ``discount``, ``tax``, ``shipping``
+        and ``fee`` of a charge, each absent where it is not known (`orders.parts_of`); ``currency``, ``provider``, ``order_id``,
         ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
         first event ever lies in the range). Charges of one order within 7 days count once, whoever reports
-        them: that of a storefront before that of a payment provider, that before a tracked one, then
-        the earliest (`orders.each_order_once`). Of the refunds of one order within 7 days those of the
+        them: that of a storefront before that of a payment provider, that before a tracked one, one that
+        knows more parts before one that knows fewer, then the earliest (`orders.each_order_once`). Of the refunds of one order within 7 days those of the
         one who knows best count, all of them. A refund is booked on
         its own instant, with `Scan.order_refunds` on that of its order: the latest charge of its
         order id not after it, else its own.

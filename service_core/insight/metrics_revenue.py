@@ -18,7 +18,6 @@ from service_core.insight.measures import (
     total,
 )
 from service_core.insight.metrics_traffic import VISITORS
-from service_core.insight.orders import TRACKED
 
 _DIMENSIONS: Final = (*MONEY, *NEWNESS)
 _CHARGE: Final = Predicate("kind", value="charge")
@@ -26,21 +25,13 @@ _REFUND: Final = Predicate("kind", Op.IN, ("refund", "dispute"))
 _FIRST: Final = Predicate("first_order", value=True)
 
 
-_OF_PROVIDERS: Final = _CHARGE, Predicate("provider", Op.NEQ, TRACKED)
-"""Charges of which nothing is kept but what is left after discounts, without tax and shipping."""
+def _part(name: str) -> Leaf:
+    """The sum of a part of charges; a provider may not tell it."""
+    untold = _CHARGE, Predicate(name, Op.IS_NOT_SET)
+    return replace(total(name, Relation.MONEY, _CHARGE), gapped_by=untold)
 
 
-def _money(kind: str) -> Leaf:
-    return total("amount", Relation.MONEY, Predicate("kind", value=kind))
-
-
-def _part(kind: str) -> Leaf:
-    """A sum that is known of tracked money alone."""
-    return replace(_money(kind), gapped_by=_OF_PROVIDERS)
-
-
-REVENUE: Final = _money("charge")
-GROSS_REVENUE: Final = _part("charge")
+REVENUE: Final = total("amount", Relation.MONEY, _CHARGE)
 REFUNDS: Final = total("amount", Relation.MONEY, _REFUND)
 NET_REVENUE: Final = Difference(REVENUE, REFUNDS)
 FEES: Final = _part("fee")
@@ -67,7 +58,7 @@ def _quotient(id_: str, label: str, unit: MetricUnit, measure: Ratio, text: str)
 
 
 REVENUE_METRICS: Final = (
-    _sum("gross_revenue", "Gross revenue", GROSS_REVENUE, "Item price times quantity before discounts; a tracked value is taken as sent."),
+    _sum("gross_revenue", "Gross revenue", _part("gross"), "Item price times quantity before discounts; a tracked value is taken as sent."),
     _sum("discounts", "Discounts", _part("discount"), "Discounts given on orders."),
     _sum("revenue", "Revenue", REVENUE, "Gross revenue minus discounts, without tax and shipping where the source separates them."),
     _sum("refunds", "Refunds", REFUNDS, "Absolute sum of refunds and lost disputes."),

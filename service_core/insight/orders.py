@@ -7,10 +7,14 @@ from typing import Final
 
 from service_core.insight.conversions import REFUND_EVENTS, UNPAID
 from service_core.insight.event_names import PURCHASE
+from service_core.intake.amounts import CHARGE_PARTS
 from service_core.intake.model import Event
 
 CHARGE: Final = "charge"
 REFUND: Final = "refund"
+
+MONEY_PARTS: Final = ("gross", *CHARGE_PARTS)
+"""What a charge consists of, as columns of the money ledger."""
 
 TRACKED: Final = "tracked"
 TRACKED_SOURCES: Final = frozenset({"browser", "mobile_app", "api", "web"})
@@ -50,14 +54,39 @@ def movement(event: Event) -> str | None:
     return CHARGE if amount or name in FREE_ORDERS else None
 
 
-def standing(event: Event) -> tuple[int, str]:
-    """How well the reporter of an event knows its order: the greater supersedes the smaller.
+def parts_of(charge: Event) -> dict[str, int | None]:
+    """What the money of a charge consists of, in minor units; None for what its provider did not tell.
 
-    A storefront goes before who was paid through, they go before what was tracked, and among providers
-    of a kind the later name does, so that it is one whose word counts, in whatever order they report.
+    What was tracked is taken as sent: nothing was taken off it, and nothing stands beside it.
+    """
+    names, amount = CHARGE_PARTS, abs(charge.revenue or 0)
+    if provider(charge) == TRACKED:
+        return {"gross": amount, **dict.fromkeys(names, 0)}
+    told: dict[str, int | None] = {name: getattr(charge, name) for name in names}
+    discount = told["discount"]
+    return {"gross": None if discount is None else amount + discount, **told}
+
+
+def standing(event: Event) -> tuple[int, int, str]:
+    """How well an event knows its order: the greater supersedes the smaller.
+
+    A storefront goes before who was paid through, they go before what was tracked. Among providers of a
+    kind the one goes first that knows more parts of the money, then the later name, so that it is one
+    whose word counts, in whatever order they report.
     """
     told_by = provider(event)
-    return (0 if told_by == TRACKED else 2 if told_by in STOREFRONTS else 1), told_by
+    if told_by == TRACKED:
+        return 0, 0, told_by
+    known = sum(getattr(event, name) is not None for name in CHARGE_PARTS)
+    return 2 if told_by in STOREFRONTS else 1, known, told_by
+
+
+def order_ids(event: Event) -> frozenset[str]:
+    """What the order of an event is known by: reports that share one of these are of one order.
+
+    The order, its payment, and of what a provider told its message: who tracks an order may have it from there.
+    """
+    return frozenset(id_ for id_ in (event.order_id, event.payment_id, event.message_id) if id_ is not None)
 
 
 def each_order_once(
@@ -66,28 +95,40 @@ def each_order_once(
     """Leave out what another report of the same order makes superfluous (semantics 10.3).
 
     That is each event which one of its key supersedes that is less than 7 days away, before or after
-    it, and each with one of the same reporter less than 7 days before it; whether that one is itself
-    left out or not.
+    it, and each with one of the same standing less than 7 days before it; whether that one is itself
+    left out or not. What was tracked is compared with its like by one id: that of its order, else that
+    of its payment.
 
     Args:
         events: in order of `moment`.
-        key: what makes two events reports of one; None for an event that has no other.
+        key: what makes two events reports of one: they share it, or one of those in a frozenset; None
+            for an event that has no other.
         in_parts: what one reporter tells are different parts, such as refunds, and repeats nothing.
     """
-    listed = list(events)
+    listed = [(event, _each(key(event))) for event in events]
     reports: defaultdict[Hashable, list[Event]] = defaultdict(list)
-    for event in listed:
-        if (of := key(event)) is not None:
-            reports[of].append(event)
+    for event, keys in listed:
+        for each in keys:
+            reports[each].append(event)
 
-    def counts(event: Event) -> bool:
-        near = (e for e in reports.get(key(event), ()) if abs(e.timestamp - event.timestamp) < REPEAT)
+    def counts(event: Event, keys: Iterable[Hashable]) -> bool:
+        near = (e for each in keys for e in reports[each] if abs(e.timestamp - event.timestamp) < REPEAT)
         return not any(_supersedes(one, event, in_parts=in_parts) for one in near)
 
-    return [event for event in listed if counts(event)]
+    return [event for event, keys in listed if counts(event, keys)]
+
+
+def _each(key: Hashable | None) -> Iterable[Hashable]:
+    return key if isinstance(key, frozenset) else () if key is None else (key,)
 
 
 def _supersedes(one: Event, other: Event, *, in_parts: bool) -> bool:
     if standing(one) != standing(other):
         return standing(one) > standing(other)
+    if provider(one) == TRACKED and _own_id(one) != _own_id(other):
+        return False
     return not in_parts and moment(one) < moment(other)
+
+
+def _own_id(tracked: Event) -> str | None:
+    return tracked.order_id or tracked.payment_id

@@ -1,4 +1,4 @@
-"""Money of a tracked event: ``value``, ``revenue`` or ``amount`` in major units (contract 10.2)."""
+"""Money of an event: ``value``, ``revenue`` or ``amount`` in major units (contract 10.2), and its parts."""
 
 import re
 from collections.abc import Mapping
@@ -8,6 +8,12 @@ from typing import Any, Final
 from service_core.kernel.money import to_minor
 
 FIELDS: Final = ("value", "revenue", "amount")
+
+CHARGE_PARTS: Final = ("discount", "tax", "shipping", "fee")
+"""Properties of a provider's charge that are parts of its money, in its currency, never below zero (semantics 10.2).
+
+``revenue`` beside them is after the discount, without tax and shipping, and before the fee.
+"""
 
 MAX_MINOR: Final = 2**53
 """A larger amount is no amount of money; sums of stored ones stay far inside 128 bits."""
@@ -37,6 +43,13 @@ def revenue(properties: Mapping[str, Any], own_currency: str) -> tuple[int | Non
             if abs(minor) <= MAX_MINOR:
                 return minor, currency
     return None, named
+
+
+def parts(properties: Mapping[str, Any], currency: str) -> dict[str, int]:
+    """Those of `CHARGE_PARTS` that are told, in minor units of the currency of the charge; none below zero."""
+    told = {name: _decimal(properties[name]) for name in CHARGE_PARTS if name in properties}
+    minor = {name: to_minor(amount, currency) for name, amount in told.items() if amount is not None}
+    return {name: amount for name, amount in minor.items() if 0 <= amount <= MAX_MINOR}
 
 
 def _decimal(value: object) -> Decimal | None:

@@ -4,13 +4,13 @@ The same arrival, workspace and session state give the same row on every machine
 enriched again when the rules change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 from service_core.access.model import Workspace
 from service_core.intake.accept import scalar
-from service_core.intake.amounts import revenue
+from service_core.intake.amounts import parts, revenue
 from service_core.intake.attribution import attribution_columns, campaign_columns
 from service_core.intake.bots import verdict
 from service_core.intake.campaign import campaign, text
@@ -37,6 +37,7 @@ _TOUCHING: Final = PAGE_VIEWS | {"session_start", "app_install", "$deep_link"}
 _SEEN_BY_BROWSER: Final = frozenset({BROWSER, WEB})
 _PLACED: Final = frozenset({BROWSER, WEB, MOBILE_APP})
 _ORDER_FIELDS: Final = ("order_id", "orderId", "transaction_id")
+_PAYMENT_FIELDS: Final = ("payment_id", "paymentId")
 _MAX_ORDER: Final = 255
 _NOTHING: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
@@ -100,7 +101,7 @@ class Enricher:
             **_page_columns(page, session, denied=denied),
             revenue=amount,
             currency=currency,
-            order_id=_order(sent),
+            order_id=_first_id(sent, _ORDER_FIELDS),
             **self._device(fields, arrival, source),
             **self._place(address, source),
             is_bot=is_bot,
@@ -109,6 +110,7 @@ class Enricher:
             event_data=_event_data(fields, denied=denied),
             ip=None if denied else address,
             told=told_columns(sent, fields.timestamp, workspace, self._classifier, lent, denied=denied),
+            **_told_of_payment(arrival, sent, amount, currency),
             touchable=not is_bot and (fields.name in _TOUCHING or not brought.empty),
             interactive=sent.get("interactive") is not False and not _is_system(fields.name),
             rules_version=RULES_VERSION,
@@ -203,10 +205,22 @@ def _own_agent(context: Mapping[str, Any]) -> str | None:
     return scalar(context.get("userAgent")) or scalar(context.get("user_agent"))
 
 
-def _order(properties: Mapping[str, Any]) -> str | None:
-    for name in _ORDER_FIELDS:
-        if order := scalar(properties.get(name)):
-            return order[:_MAX_ORDER]
+def _told_of_payment(
+    arrival: Arrival, sent: Mapping[str, Any], amount: int | None, currency: str | None
+) -> dict[str, Any]:
+    """The columns by which an order is known to who was paid, and of what a provider says its money consists."""
+    provider, payment = provider_of(arrival), _first_id(sent, _PAYMENT_FIELDS)
+    if provider is None:
+        chosen = arrival.event_id if arrival.claimed and amount is not None else None
+        return {"payment_id": payment or chosen}
+    known = {"payment_id": payment, "message_id": arrival.event_id.removeprefix(f"{provider}_")}
+    return known if amount is None or amount < 0 or currency is None else known | parts(sent, currency)
+
+
+def _first_id(properties: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    for name in names:
+        if found := scalar(properties.get(name)):
+            return found[:_MAX_ORDER]
     return None
 
 

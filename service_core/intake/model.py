@@ -186,6 +186,24 @@ class Event:
         "First and last touch as the client told them: columns of the touch as text, each name behind `first_` or "
         "`last_`; two equal ones are told as the first.",
     ] = None
+    discount: Annotated[
+        int | None,
+        "Of a charge a provider told: what was taken off before `revenue`, in minor units; null unless told.",
+    ] = None
+    tax: Annotated[int | None, "Likewise the tax on top of `revenue`."] = None
+    shipping: Annotated[int | None, "Likewise what the customer paid for shipping, on top of `revenue`."] = (
+        None
+    )
+    fee: Annotated[int | None, "Likewise what the payment or the platform cost, of `revenue`."] = None
+    payment_id: Annotated[
+        str | None,
+        "What a provider of payments may know the order by: the `payment_id` sent, else of tracked money the event id "
+        "its client chose (semantics 10.3).",
+    ] = None
+    message_id: Annotated[
+        str | None,
+        "Of what a provider told: its own id of the message, which an event of the same order may have.",
+    ] = None
     touchable: Annotated[bool, "Whether it may make a touch (semantics 8.1)."] = False
     own_source: Annotated[
         str | None,

@@ -156,6 +156,13 @@ def _told(random: Random, at: datetime) -> dict[str, str] | None:
     )
 
 
+def _paid(random: Random) -> Mapping[str, Any]:
+    """What is known of a payment: the parts of its money where a provider tells, and ids that orders have, too."""
+    known = random.choice(({}, {}, {"tax": 7}, {"discount": 100, "tax": 0, "shipping": 495, "fee": 31}))
+    ids = {name: random.choice((None, None, "P1", "O1")) for name in ("payment_id", "message_id")}
+    return {**known, **ids} if random.random() < 0.4 else {}
+
+
 def _brought(random: Random) -> Mapping[str, Any]:
     """Campaign values of a purchase, which then is a touch itself."""
     return _SPRING if random.random() < 0.15 else {}
@@ -172,7 +179,7 @@ def _what(random: Random) -> dict[str, Any]:
     if kind < 0.9:
         money = {"revenue": random.choice(_AMOUNTS), "order_id": random.choice(ORDERS)}
         foreign = {"currency": "EUR"} if random.random() < 0.2 else {}
-        return {"name": random.choice(_BOUGHT), **money, **foreign, **_brought(random)}
+        return {"name": random.choice(_BOUGHT), **money, **foreign, **_brought(random), **_paid(random)}
     if kind < 0.97:
         return {"name": "$identify", "strong_id": random.choice(USERS)}
     previous, new = random.sample(USERS, 2)

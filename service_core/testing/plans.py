@@ -26,6 +26,7 @@ from service_core.insight.measures import (
     distinct,
     total,
 )
+from service_core.insight.orders import MONEY_PARTS
 from service_core.insight.people.ports import JourneyPlan, PeoplePage
 from service_core.insight.ports import Aggregate, Credit, EventPage, PathPlan, Scan, Sort, Weighting
 from service_core.kernel.ranges import Span, Unit
@@ -76,6 +77,8 @@ LEAVES: Final[Mapping[Relation, Sequence[Leaf]]] = {
         total("first_order", Relation.MONEY),
         distinct("person", Relation.MONEY, _CHARGE),
         distinct("order_id", Relation.MONEY),
+        *(total(part, Relation.MONEY, Predicate("currency", value="USD")) for part in MONEY_PARTS),
+        *(count(Relation.MONEY, _CHARGE, Predicate(part, Op.IS_NOT_SET)) for part in MONEY_PARTS),
     ),
     Relation.CREDITS: (
         *(total(column, Relation.CREDITS) for column in ("credit", "order_credit", "amount", "refunded")),

@@ -20,11 +20,12 @@ from typing import Any, Final
 
 import pytest
 
-from service_core.commerce.providers.model import AMOUNTS, Delivery, Mapped
+from service_core.commerce.providers.model import Delivery, Mapped
 from service_core.commerce.providers.ports import RevenueProvider
 from service_core.commerce.providers.reading import BOUND, Unread, arrival_of, read_message
 from service_core.commerce.providers.signatures import WINDOW_SECONDS
 from service_core.intake.accept import Accepted, accept
+from service_core.intake.amounts import CHARGE_PARTS
 from service_core.intake.classify import Classifier
 from service_core.intake.enrich import Enricher
 from service_core.intake.model import Event, Queued
@@ -226,7 +227,7 @@ def _altered(text: str) -> str:
 
 def _check_money(properties: Mapping[str, Any]) -> None:
     """Amounts are exact texts, and say in which currency."""
-    amounts = {name: properties[name] for name in ("revenue", *AMOUNTS) if name in properties}
+    amounts = {name: properties[name] for name in ("revenue", *CHARGE_PARTS) if name in properties}
     for name, amount in amounts.items():
         assert isinstance(amount, str), f"{name} is no text"
         assert Decimal(amount).is_finite()

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from plugins.events_sql.dialects.clickhouse.spelling import named
 from plugins.events_sql.tables import (
+    ADDED,
     CANDIDATES,
     COMPUTED,
     ENTRY_PREFIX,
@@ -117,6 +118,11 @@ def statements(cluster: str) -> Iterator[str]:
                 f"CREATE TABLE IF NOT EXISTS {table.name} ON CLUSTER {cluster} AS {table.name}_local"
                 f" ENGINE = Distributed({cluster}, currentDatabase(), {table.name}_local, {shard})"
             )
+    added = ", ".join(f"ADD COLUMN IF NOT EXISTS {c.name} {column(EVENTS, c)}" for c in ADDED)
+    for name in (
+        (f"events_local ON CLUSTER {cluster}", f"events ON CLUSTER {cluster}") if cluster else ("events",)
+    ):
+        yield f"ALTER TABLE {name} {added}"
 
 
 def _local(table: sa.Table, cluster: str) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.schema import CreateTable
 
 from plugins.events_sql.dialects.duckdb import upkeep
-from plugins.events_sql.tables import META
+from plugins.events_sql.tables import ADDED, META
 
 _INDEXES: Final = {
     "ids_by_no": "ids (no)",
@@ -20,6 +20,8 @@ _INDEXES: Final = {
     "sessions_of_visitor": "sessions (visitor_no)",
     "events_of_session": "events (session_no)",
     "events_of_order": "events (order_id)",
+    "events_of_payment": "events (payment_id)",
+    "events_of_message": "events (message_id)",
     "candidates_of_session": "candidates (session_no)",
     "kin_of_visitor": "kin (visitor_no)",
     "kin_by_strong_id": "kin (strong_no)",
@@ -34,5 +36,8 @@ def statements(dialect: DefaultDialect) -> Iterator[str]:
         yield f"CREATE SEQUENCE IF NOT EXISTS {sequence}"
     for table in (*META.sorted_tables, upkeep.BACKLOG):
         yield str(CreateTable(table, if_not_exists=True).compile(dialect=dialect))
+    for column in ADDED:
+        kind = column.type.compile(dialect=dialect)
+        yield f"ALTER TABLE events ADD COLUMN IF NOT EXISTS {column.name} {kind}"
     for name, place in _INDEXES.items():
         yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"

@@ -6,8 +6,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from plugins.events_sql.dialects.postgresql.spelling import PostgresDialect, column
-from plugins.events_sql.tables import META
-from service_core.plugin import TRACKED_SOURCES
+from plugins.events_sql.tables import ADDED, META
 
 UNICODE: Final = ("pg_c_utf8", "C.utf8", "und-x-icu", "en_US.utf8")
 """Collations that know the letters of every script, the quickest first."""
@@ -21,11 +20,12 @@ _INDEXES: Final = {
     "events_narrow": "events (workspace_id, timestamp, seq)"
     " INCLUDE (visitor_no, strong_no, session_no, event_name, is_bot)",
     "events_of_money": "events (workspace_id, timestamp) WHERE revenue IS NOT NULL",
-    "events_of_providers": "events (workspace_id, timestamp) WHERE order_id IS NOT NULL AND source NOT IN ({tracked})",
     "events_by_id": "events (workspace_id, event_id)",
     "events_of_session": "events (session_no, timestamp, seq)",
     "events_of_visitor": "events (visitor_no, timestamp)",
     "events_of_order": "events (order_id) WHERE order_id IS NOT NULL",
+    "events_of_payment": "events (payment_id) WHERE payment_id IS NOT NULL",
+    "events_of_message": "events (message_id) WHERE message_id IS NOT NULL",
     "events_that_match": "events (workspace_id) WHERE external_ids IS NOT NULL"
     " OR event_name = '$web_attribution_matched'",
     "sessions_in_time": "sessions (workspace_id, first_at)",
@@ -68,6 +68,16 @@ Collations differ in the letters that stand in ``translate``: to some they depen
 """
 
 
+_ADD: Final = """
+DO $$ BEGIN
+  IF NOT EXISTS (SELECT FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = 'events' AND column_name = '{last}')
+  THEN ALTER TABLE events {added}; END IF;
+END $$
+"""
+"""Only where they are missing: to alter a table waits for everybody who reads it."""
+
+
 def statements(schema: str, unicode: str, dialect: PostgresDialect) -> Iterator[str]:
     """Everything that may be missing, in order; each leaves alone what is there."""
     yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
@@ -77,10 +87,12 @@ def statements(schema: str, unicode: str, dialect: PostgresDialect) -> Iterator[
     for table in META.sorted_tables:
         yield f"CREATE TABLE IF NOT EXISTS {table.name} ({columns(table, dialect)})"
     yield "CREATE UNIQUE INDEX IF NOT EXISTS ids_by_text ON ids (workspace_id, id)"
+    added = ", ".join(f"ADD COLUMN {column(one, dialect)}" for one in ADDED)
+    yield _ADD.format(last=ADDED[-1].name, added=added)
     yield "DROP INDEX IF EXISTS events_in_time"  # of earlier versions; events_narrow tells the same
-    tracked = ", ".join(f"'{source}'" for source in sorted(TRACKED_SOURCES))
-    for name, places in _INDEXES.items():
-        yield f"CREATE INDEX IF NOT EXISTS {name} ON {places.format(tracked=tracked)}"
+    yield "DROP INDEX IF EXISTS events_of_providers"  # likewise, and events_of_money
+    for name, place in _INDEXES.items():
+        yield f"CREATE INDEX IF NOT EXISTS {name} ON {place}"
 
 
 def columns(table: sa.Table, dialect: PostgresDialect) -> str:
