@@ -20,6 +20,7 @@ from hosts.cli import (
     keys,
     members,
     moving,
+    postbacks,
     quarantine,
     query,
     revenue,
@@ -93,6 +94,7 @@ app.add_typer(costs.app, name="costs")
 app.add_typer(importing.app, name="import")
 app.add_typer(keys.app, name="key")
 app.add_typer(members.app, name="member")
+app.add_typer(postbacks.app, name="postbacks")
 app.add_typer(quarantine.app, name="quarantine")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(connections.app, name="connection")

@@ -92,6 +92,17 @@ class SqlPostbacks:
                 changed = {name: row[name] for name in _CHANGING} | ({"reason": None} if is_sent else {})
                 await connection.execute(sa.update(POSTBACKS).where(_ROW.id == one.id, still).values(changed))
 
+    async def latest_postbacks(
+        self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
+    ) -> list[Postback]:
+        """The latest first."""
+        query = sa.select(POSTBACKS).where(_ROW.workspace_id == workspace_id)
+        if status is not None:
+            query = query.where(_ROW.status == status.value)
+        query = query.order_by(_ROW.id.desc()).limit(limit)  # ids grow with time
+        async with self._database.read() as connection:
+            return [value_of(Postback, row) for row in (await connection.execute(query)).mappings()]
+
     async def leave_queue(
         self, queue: PostbackQueue, holder: UUID, state: AccountState, not_before: datetime | None
     ) -> None:

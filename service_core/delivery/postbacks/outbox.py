@@ -6,7 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from service_core.delivery.postbacks.breaker import AccountState
-from service_core.delivery.postbacks.postback import Postback, PostbackQueue
+from service_core.delivery.postbacks.postback import Postback, PostbackQueue, PostbackStatus
 
 
 class Outbox(Protocol):
@@ -55,6 +55,15 @@ class Outbox(Protocol):
         """Write down what became of postbacks of a queue that is held, as they are now.
 
         One that is final meanwhile stays as it is, but for one that was sent: sent it stays.
+        """
+
+    async def latest_postbacks(
+        self, workspace_id: UUID, limit: int, status: PostbackStatus | None = None
+    ) -> Sequence[Postback]:
+        """Some of a workspace, the latest first, all that there are or those that stand so.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
         """
 
     async def leave_queue(

@@ -1,0 +1,95 @@
+"""``touchpoint postbacks``: what became of the conversions that rules send to ad platforms."""
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, WorkspaceId, output
+from service_core.delivery.postbacks.postback import PostbackStatus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from service_core.delivery.postbacks.postback import Postback
+
+app = typer.Typer(
+    help="Look at conversions on their way to ad platforms.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.callback()
+def _commands() -> None:
+    """Keep the name of the only command."""
+
+
+@app.command("list")
+def show(
+    status: Annotated[PostbackStatus | None, typer.Option(help="Only those that stand so.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="How many at most.")] = 50,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per conversion, with what was sent, masked.")
+    ] = False,
+    workspace: WorkspaceId = None,
+    config: ConfigFile = DEFAULT_CONFIG,
+) -> None:
+    """Show conversions, each with what became of it and why.
+
+    The latest first.
+    """
+    found = asyncio.run(_found(config, workspace, limit, status))
+    if as_json:
+        for one in found:
+            typer.echo(json.dumps(_told(one)))
+    else:
+        _show(found)
+
+
+async def _found(
+    config: "Path", public_id: str | None, limit: int, status: PostbackStatus | None
+) -> "list[Postback]":
+    from hosts.cli.deployment import chosen, directory_of
+
+    async with directory_of(config) as store:
+        owner = await chosen(store, public_id)
+        return list(await store.latest_postbacks(owner.id, limit, status))
+
+
+def _told(one: "Postback") -> dict[str, object]:
+    """All of it but what it holds of a person."""
+    from service_core.kernel.instants import wire
+
+    instants = {"event_at", "created_at", "next_attempt_at", "sent_at", "done_at"}
+    names = (
+        "id", "rule_id", "event_id", "event_at", "platform", "account_id", "asset_id", "platform_event",
+        "platform_event_id", "is_test", "status", "reason", "attempts", "next_attempt_at", "http_status",
+        "error_code", "request_masked", "created_at", "sent_at", "done_at",
+    )  # fmt: skip
+    told = {name: getattr(one, name) for name in names}
+    told |= {name: wire(told[name]) for name in instants if told[name] is not None}
+    return told | {"id": str(one.id), "rule_id": str(one.rule_id)}
+
+
+def _show(found: "list[Postback]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from service_core.kernel.instants import wire
+
+    table = Table(box=None, padding=(0, 1))
+    for heading in ("since", "to", "as", "id", "status", "why", "attempts", "next"):
+        table.add_column(heading, overflow="fold")
+    for one in found:
+        told = (
+            wire(one.created_at),
+            f"{one.platform} {one.asset_id}",
+            f"{one.platform_event}{' (test)' if one.is_test else ''}",
+            one.platform_event_id,
+            one.status.value,
+            one.reason or one.error_code or "",
+            str(one.attempts),
+            wire(one.next_attempt_at) if one.next_attempt_at else "",
+        )
+        table.add_row(*map(Text, told))
+    output().print(table if found else "No rule has sent anything yet.")
