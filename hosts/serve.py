@@ -23,7 +23,7 @@ from hosts.monitoring.canary import Canary
 from hosts.ownership import consumer_of
 from hosts.roles.model import Role
 from hosts.roles.site import site
-from hosts.roles.tasks import consuming, exporting, forgetting, scheduled
+from hosts.roles.tasks import consuming, exporting, forgetting, scheduled, sending
 from hosts.serving import address_of, bind, require, serve, settle, stop_on_signals
 from hosts.serving import run as run_loop
 from hosts.worker.exports import exporter_of
@@ -107,7 +107,7 @@ def _begin(tasks: asyncio.TaskGroup, service: Service, canary: Canary, stop: asy
     tasks.create_task(exporting(ports, exporter, stop))
     tasks.create_task(forgetting(ports, settings.ingest, stop))
     rounds = (service.part(AdReading), service.part(ProviderReading))
-    for work in scheduled(ports, exporter, rounds, stop):
+    for work in (*scheduled(ports, exporter, rounds, stop), *sending(ports, settings.postbacks, stop)):
         tasks.create_task(work)
     tasks.create_task(monitoring.beating("all", service.part(Readiness), stop))
     tasks.create_task(monitoring.sing(canary, ports, settings.monitoring, stop))
