@@ -4,6 +4,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -11,11 +12,13 @@ import pytest_asyncio
 
 from hosts.ingest.run import application
 from hosts.serving import bind, serve
+from hosts.worker.consumer import pipeline_of
 from service_core.access.keys import found_workspace
 from service_core.access.members.enrol import enrol
 from service_core.access.person import caller_of
 from service_core.access.roles import Role
 from service_core.changes.write import Writes
+from service_core.gateway.exchange import Request
 from service_core.kernel.clock import system_clock
 from service_core.workspace.scripts.bodies import NewProposal
 from service_core.workspace.scripts.plan import propose
@@ -24,6 +27,9 @@ from tests.web.house import GUARD_MILLISECONDS, IN_BROWSER
 
 pytestmark = IN_BROWSER
 
+CHROME = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+)
 GUARD_SECONDS = 100
 """Against hanging."""
 
@@ -48,12 +54,16 @@ class Shop:
     house: object
     ingest: str
     port: int
-    workspace: object = None
+    founded: object = None
     attributes: str = ""
     stub: str = ""
     body: str = ""
     policy: str = ""
     asked: list = field(default_factory=list)
+
+    @property
+    def workspace(self):
+        return self.founded.workspace
 
     def url(self, path="/", host="localhost"):
         return f"http://{host}:{self.port}{path}"
@@ -71,6 +81,13 @@ class Shop:
         writer.write(head.encode() + page.encode())
         await writer.drain()
         writer.close()
+
+    async def asked_for(self, path):
+        """An answer of the API."""
+        headers = {"authorization": f"Bearer {self.founded.agent_key.secret}"}
+        day = [(system_clock() + timedelta(days=days)).date() for days in (-1, 1)]
+        query = "start_date={}&end_date={}".format(*day)
+        return json.loads((await self.house.service.dispatch(Request("GET", path, query, headers, b""))).body)
 
     async def events(self, until):
         """What the service has of this workspace, once it comes to something."""
@@ -145,7 +162,7 @@ async def grounds(house):
 @pytest_asyncio.fixture(loop_scope="session")
 async def shop(grounds):
     made = await found_workspace(grounds.house.store, system_clock(), name="Shop")
-    plain = Shop(grounds.house, grounds.ingest, grounds.port, made.workspace)
+    plain = Shop(grounds.house, grounds.ingest, grounds.port, made)
     grounds.answer, before = plain.answer, grounds.answer
     yield plain
     grounds.answer = before
@@ -165,6 +182,31 @@ async def test_a_page_view_tells_the_page_the_visit_and_the_screen(shop):
     assert context["screen"] == {"width": 1200, "height": 800}
     assert event["visitor_id"] == kept["tp_vid"]["value"]
     assert context["session_id"] == kept["tp_sid"]["value"].partition(".")[0]
+
+
+async def test_what_pages_send_is_what_questions_are_answered_from(shop):
+    path, agent = "/shoes?utm_source=News&utm_medium=email", CHROME
+    async with shop.visited(
+        path, user_agent=agent, locale="de-DE", screen={"width": 1200, "height": 800}
+    ) as page:
+        await page.evaluate(
+            "touchpoint.identify('u1'); touchpoint.track('purchase', { value: 9.5, currency: 'EUR' })"
+        )
+        await shop.named("page_view", "$identify", "purchase")
+    pipeline = pipeline_of(shop.house.service.ports, shop.house.service.settings.ingest)
+    while await pipeline.drain_once():
+        pass
+    rows = {row["event_name"]: row for row in (await shop.asked_for("/v1/events"))["events"]}
+    viewed, bought = rows["page_view"], rows["purchase"]
+    told = {
+        "source": "web", "sdk_name": "touchpoint-web", "session_origin": "client", "attribution_source": "news",
+        "channel": "email", "page_path": "/shoes", "browser": "Chrome", "device_type": "desktop", "language": "de-DE",
+        "screen_width": 1200, "is_bot": False,
+    }  # fmt: skip
+    assert {name: viewed[name] for name in told} == told
+    assert (bought["revenue"], bought["currency"], bought["attribution_source"]) == (9.5, "EUR", "news")
+    seen = await shop.asked_for("/v1/overview")
+    assert (seen["visitors_total"], seen["sessions_total"], seen["pageviews_total"]) == (1, 1, 1)
 
 
 async def test_visitor_and_session_last_over_pages_and_their_cookies_as_long_as_promised(shop):
