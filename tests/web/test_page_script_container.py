@@ -1,0 +1,92 @@
+"""Scripts and pixels a workspace approved, as pages run them (contract 11.3)."""
+
+import json
+from uuid import UUID
+
+from service_core.access.members.enrol import enrol
+from service_core.access.person import caller_of
+from service_core.access.roles import Role
+from service_core.changes.write import Writes
+from service_core.kernel.clock import system_clock
+from service_core.workspace.scripts.bodies import NewProposal
+from service_core.workspace.scripts.plan import propose
+from service_core.workspace.scripts.review import review
+from tests.web.house import IN_BROWSER
+from tests.web.shop import STUB
+
+pytestmark = IN_BROWSER
+
+
+async def approve(shop, **fields):
+    house, now = shop.house, system_clock()
+    owner = await enrol(
+        house.store, house.store, shop.workspace, email=house.ann.email, role=Role.OWNER, now=now
+    )
+    who = caller_of(owner.account, owner.member, shop.workspace, now)
+    writes = house.service.part(Writes)
+    proposed = await writes.run(who, propose(who, NewProposal.model_validate(fields)), dry_run=False)
+    await writes.run(who, review(who, UUID(proposed.answer.data["id"]), "approved", None), dry_run=False)
+
+
+def script(name, **fields):
+    return {"name": name, "type": "inline", "content": f"(window.ran ??= []).push('{name}')"} | fields
+
+
+async def test_approved_scripts_run_by_their_triggers_conditions_and_frequencies(shop):
+    shop.policy = f"script-src 'nonce-abc' {shop.ingest}; connect-src {shop.ingest}; img-src {shop.ingest}"
+    shop.attributes = 'nonce="abc"'
+    cart = [{"type": "url_path", "operator": "starts_with", "value": "/cart"}]
+    other = [
+        {"type": "url_parameter", "operator": "equals", "value": "b", "parameter": "a"},
+        {"type": "device_type", "operator": "not_equals", "value": "mobile"},
+    ]
+    for each in (
+        script("plain"), script("loaded", trigger="window_load"), script("ready", trigger="dom_ready"),
+        script("in cart", conditions=cart), script("other", conditions=other),
+        script("session", frequency="once_per_session"), script("clicked", trigger="custom"),
+        script("once", trigger="custom", frequency="once_per_page"),
+        script("broken", content="throw new Error('of its own')"),
+        script("seen", type="pixel", content="https://pixel.example/p.gif"),
+    ):  # fmt: skip
+        await approve(shop, **each)
+    shop.stub = f'<script nonce="abc">{STUB.replace("<script>", "").replace("</script>", "")}touchpoint.track("once")</script>'
+    seen = "() => window.ran?.includes('once') && [...ran].sort()"
+    async with shop.visitor() as context:
+        page = await context.new_page()
+        await page.goto(shop.url("/?a=b"))
+        first = await (await page.wait_for_function(seen)).json_value()
+        assert first == ["loaded", "once", "other", "plain", "ready", "session"]
+        await page.evaluate("touchpoint.track('once'); touchpoint.track('clicked')")
+        await page.evaluate("touchpoint.track('clicked')")
+        await page.evaluate("history.pushState({}, '', '/cart/1')")
+        await page.wait_for_function("ran.includes('in cart')")
+        assert sorted(await page.evaluate("ran")) == sorted([*first, "clicked", "clicked", "in cart"])
+        await page.goto(shop.url("/?a=c"))
+        again = await (await page.wait_for_function(seen)).json_value()
+        assert again == ["loaded", "once", "plain", "ready"]
+
+
+async def test_pixels_hear_of_what_rules_send_under_the_id_the_platform_gets(shop):
+    mapped = {"enabled": True, "event_mappings": {"purchase": "Purchase", "lead": "Lead"}}
+    pixels = {"meta": {"pixel_id": "12", **mapped}, "tiktok": {"pixel_id": "C1", **mapped}, "other": mapped}
+    shop.stub = STUB + (
+        "<script>window.told = []; window.fbq = (...given) => told.push(given);"
+        "window.ttq = { instance: (id) => ({ track: (...given) => told.push([id, ...given]) }) };"
+        "touchpoint.track('purchase', { value: 9.5, currency: 'EUR', order_id: 1001 })</script>"
+    )
+    async with shop.visitor() as context:
+        body = json.dumps({"scripts": [], "pixels": pixels, "config": {}})
+        await context.route("**/container-scripts", lambda route: route.fulfill(body=body))
+        page = await context.new_page()
+        await page.goto(shop.url())
+        await page.wait_for_function("told.length === 2")
+        lead = await page.evaluate("touchpoint.track('lead')")
+        await page.evaluate("touchpoint.track('other')")
+        told = await page.evaluate("told")
+    money = {"value": 9.5, "currency": "EUR"}
+    assert told == [
+        ["trackSingle", "12", "Purchase", money, {"eventID": "1001"}],
+        ["C1", "Purchase", money, {"event_id": "1001"}],
+        ["trackSingle", "12", "Lead", {}, {"eventID": lead}],
+        ["C1", "Lead", {}, {"event_id": lead}],
+    ]

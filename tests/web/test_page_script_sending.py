@@ -1,0 +1,64 @@
+"""Events of the page script arrive once, whatever happens to page and network."""
+
+import json
+
+import pytest
+
+from tests.web.house import IN_BROWSER
+
+pytestmark = IN_BROWSER
+
+
+async def test_events_of_a_page_that_is_left_arrive(shop):
+    async with shop.visited() as page:
+        await page.evaluate("touchpoint.track('last'); location.href = 'about:blank'")
+        await shop.named("page_view", "last")
+
+
+async def test_what_cannot_be_sent_is_sent_by_a_later_page_once(shop):
+    async with shop.visited() as page:
+        await shop.named("page_view")
+        await page.context.set_offline(True)
+        await page.evaluate("touchpoint.track('lost', { order_id: 'o1' })")
+        await page.wait_for_function("localStorage.tp_kept")
+        await page.close()
+        await page.context.set_offline(False)
+        later = await page.context.new_page()
+        await later.goto(shop.url("/later"))
+        await shop.named("page_view", "lost", "page_view")
+        assert await later.evaluate("localStorage.getItem('tp_kept')") is None
+
+
+@pytest.mark.parametrize("status", [429, 500])
+async def test_a_service_that_is_busy_gets_the_events_again(shop, status):
+    tries = []
+
+    async def refuse_once(route):
+        tries.append(json.loads(route.request.post_data)["events"])
+        await (route.fulfill(status=status, body="{}") if len(tries) == 1 else route.continue_())
+
+    async with shop.visitor() as context:
+        await context.route("**/batch", refuse_once)
+        page = await context.new_page()
+        await page.goto(shop.url())
+        await shop.named("page_view")
+    assert [event["event_id"] for event in tries[0]] == [event["event_id"] for event in tries[1]]
+
+
+async def test_what_the_service_refuses_for_good_is_not_sent_again(shop):
+    async with shop.visited() as page:
+        await shop.named("page_view")
+        await page.evaluate("touchpoint.track(''); touchpoint.track('x'.repeat(300_000))")
+        await page.evaluate("touchpoint.track('good')")
+        found = await shop.events(lambda found: len(found) == 2)
+        assert found[-1]["event"] == "good"
+        await page.wait_for_function("!localStorage.tp_kept")
+
+
+async def test_what_is_no_event_harms_neither_the_page_nor_other_events(shop):
+    async with shop.visited() as page:
+        await page.evaluate(
+            "const loop = {}; loop.loop = loop; touchpoint.track('bad', loop); touchpoint.track('n', { big: 1n })"
+        )
+        await page.evaluate("touchpoint.track('good'); touchpoint.identify(null); touchpoint.track()")
+        await shop.named("page_view", "good", "$identify")
