@@ -46,7 +46,7 @@ class Targets:
                 f"No {platform.asset} of {platform.label} is connected",
                 "platform_not_connected",
                 field="rule.platform",
-                hint="Connect the platform first.",
+                hint=f"Connect the platform and name its {platform.asset}s first.",
             )
         meant = [
             (account.id, asset.id)
