@@ -242,9 +242,6 @@ from service_core.insight.funnels.ports import FunnelPlan as FunnelPlan
 from service_core.insight.funnels.ports import Funnels as Funnels
 from service_core.insight.funnels.ports import FunnelStep as FunnelStep
 from service_core.insight.funnels.ports import FunnelTable as FunnelTable
-from service_core.insight.fx.model import MOST as MOST
-from service_core.insight.fx.model import DayRate as DayRate
-from service_core.insight.fx.model import Rates as Rates
 from service_core.insight.fx.ports import RatesDown as RatesDown
 from service_core.insight.fx.ports import RatesKnown as RatesKnown
 from service_core.insight.fx.ports import RateSource as RateSource
@@ -387,6 +384,9 @@ from service_core.kernel.ranges import Buckets as Buckets
 from service_core.kernel.ranges import Span as Span
 from service_core.kernel.ranges import Stretch as Stretch
 from service_core.kernel.ranges import Unit as Unit
+from service_core.kernel.rates import MOST as MOST
+from service_core.kernel.rates import DayRate as DayRate
+from service_core.kernel.rates import Rates as Rates
 from service_core.kernel.sharing import Shared as Shared
 from service_core.kernel.sharing import outcomes as outcomes
 from service_core.kernel.wall_clock import local_date as local_date

@@ -49,11 +49,12 @@ from service_core.handbook.book import Handbook
 from service_core.insight.attribution.model import Models
 from service_core.insight.catalog import Catalog
 from service_core.insight.connections.absent import with_absent
-from service_core.insight.fx.rated import RatedSource
+from service_core.insight.fx.rated import Rated
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.ports import Aggregates
 from service_core.insight.query.questions import Questions
 from service_core.insight.query.sources import EventSource, Source
+from service_core.insight.query.rated import RatedSource
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
@@ -198,7 +199,13 @@ def _offers(
     )
     reports = ReportRuns(questions, models, ports.events, ports.events, ports.queue)
     cards = CardRuns(reports, alarm)
-    given = {**ports.by_type(), Aggregates: ports.ledger, Settings: settings, Platforms: platforms}
+    given = {
+        **ports.by_type(),
+        Aggregates: ports.ledger,
+        Rated: ports.rated,
+        Settings: settings,
+        Platforms: platforms,
+    }
     return {
         **given,
         **sharing_parts(ports, cards),

@@ -19,7 +19,7 @@ from service_core.delivery.postbacks.ports import ConversionSender
 from service_core.extension.registry import Registry
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.fx.ports import RateSource
-from service_core.insight.fx.rated import Ledger, RatedLedger
+from service_core.insight.fx.rated import REFUNDED, Ledger, Rated, RatedLedger
 from service_core.intake.ports import Devices, Domains, Geo, IngestQueue, Quarantine
 from service_core.kernel.clock import Clock
 from service_core.kernel.settings import Settings
@@ -151,7 +151,12 @@ class Ports:
     @cached_property
     def ledger(self) -> Ledger:
         """The event store, as far as it tells of money: with rates where the deployment has any."""
-        return self.events if self.fx is None else RatedLedger(self.events, self.exchange)
+        return self.events if self.fx is None else RatedLedger(self.events, self.rated)
+
+    @cached_property
+    def rated(self) -> Rated:
+        """What asks the event store again for money of other currencies."""
+        return Rated(self.events, self.exchange, REFUNDED)
 
     @property
     def clock(self) -> Clock:

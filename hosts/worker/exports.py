@@ -18,7 +18,7 @@ KEEP_SECONDS: Final = 30
 
 def exporter_of(ports: Ports, registry: Registry) -> Exporter:
     """The exporter over the ports of a deployment."""
-    contents = Contents(ports.events, ports.ledger, ports.events, registry.models, ports.queue)
+    contents = Contents(ports.events, ports.ledger, ports.rated, ports.events, registry.models, ports.queue)
     writer = ExportWriter(ports.sink, Workspaces(ports.workspace), contents, _renderer)
     return Exporter(ports.workspace, ports.sink, writer, ports.clock)
 

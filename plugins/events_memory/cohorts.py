@@ -6,6 +6,7 @@ from datetime import datetime
 
 from plugins.events_memory.history import History
 from plugins.events_memory.rows import first_set, within
+from plugins.events_memory.worth import worth_of
 from service_core.plugin import CHARGE, Buckets, CohortCell, CohortPlan, CohortTable, Span, meets
 
 
@@ -17,9 +18,10 @@ def cohorts(plan: CohortPlan, history: History) -> CohortTable:
         if plan.event_names is None or event.event_name in plan.event_names:
             table.active(history.person(event), event.timestamp)
     for fact in history.movements:
-        amount = fact.amount if fact.kind == CHARGE else -fact.amount
+        worth = worth_of(plan.scan, fact)
+        net = worth if worth is None or fact.kind == CHARGE else -worth
         booked = fact.booked(order_refunds=plan.scan.order_refunds)
-        table.paid(history.person(fact.event), booked, amount, fact.event.currency)
+        table.paid(history.person(fact.event), booked, net if fact.amount else 0)
     return CohortTable(Counter(member.values()), table.cells())
 
 
@@ -62,11 +64,12 @@ class _Table:
         if cell := self._cell(person, at):
             self._active[cell].add(person)
 
-    def paid(self, person: str, at: datetime, amount: int, currency: str | None) -> None:
-        """Count a person's money."""
-        if (cell := self._cell(person, at)) and currency == self._plan.scan.currency:
-            self._revenue[cell] += amount
-        elif cell and amount:
+    def paid(self, person: str, at: datetime, net: int | None) -> None:
+        """Count a person's money; None is what has no rate."""
+        cell = self._cell(person, at)
+        if cell and net is not None:
+            self._revenue[cell] += net
+        elif cell:
             self._foreign.add(cell)
 
     def cells(self) -> list[CohortCell]:

@@ -7,6 +7,7 @@ from typing import Final
 from plugins.events_memory import people
 from plugins.events_memory.history import History, session_of
 from plugins.events_memory.rows import sees
+from plugins.events_memory.worth import sum_of
 from service_core.plugin import (
     CHARGE,
     PAGE_VIEWS,
@@ -50,15 +51,15 @@ def _session(events: list[Event], plan: JourneyPlan, history: History) -> Person
     own = {event.seq for event in events}
     charges = [f for f in history.movements if f.kind == CHARGE and f.event.seq in own]
     views = [event for event in events if event.event_name in PAGE_VIEWS]
-    currency = plan.scan.currency
+    revenue, is_foreign = sum_of(plan.scan, charges)
     return PersonSession(
         first=events[0],
         ended_at=events[-1].timestamp,
         pageviews=len(views),
         events=len(events),
         exit_page=views[-1].page_path if views else None,
-        revenue=sum(f.amount for f in charges if f.event.currency == currency),
-        foreign_money=any(f.event.currency != currency and f.amount for f in charges),
+        revenue=revenue,
+        foreign_money=is_foreign,
     )
 
 

@@ -2,12 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from plugins.events_memory.history import History
+from plugins.events_memory.history import History, Movement
 from plugins.events_memory.rows import sees
+from plugins.events_memory.worth import sum_of
 from service_core.plugin import (
     CHARGE,
     PAGE_VIEWS,
@@ -75,7 +75,7 @@ def _property(name: str, key: str, met: list[Any]) -> PropertyKey:
 
 def live(scan: Scan, received_since: datetime, limit: int, history: History) -> list[LiveVisitor]:
     """Visitors of the last minutes, latest first."""
-    charges = {fact.event.seq: fact.amount for fact in history.movements if fact.kind == CHARGE}
+    charges = {fact.event.seq: fact for fact in history.movements if fact.kind == CHARGE}
     met: dict[str, list[Event]] = {}
     for event in history.events:
         if event.received_at >= received_since and sees(scan, event):
@@ -85,7 +85,7 @@ def live(scan: Scan, received_since: datetime, limit: int, history: History) -> 
             latest=events[-1],
             pageviews=sum(e.event_name in PAGE_VIEWS for e in events),
             events=len(events),
-            revenue=_paid([event for event in events if event.seq in charges], charges, scan.currency),
+            revenue=_paid(scan, [charges[event.seq] for event in events if event.seq in charges]),
             first_seen=events[0].timestamp,
             last_seen=events[-1].timestamp,
         )
@@ -94,8 +94,7 @@ def live(scan: Scan, received_since: datetime, limit: int, history: History) -> 
     return sorted(found, key=lambda visitor: visitor.last_seen, reverse=True)[:limit]
 
 
-def _paid(events: list[Event], charges: Mapping[int, int], currency: str) -> int | None:
-    """What the charging events add up to; None when one is in another currency."""
-    if any(event.currency != currency and event.revenue for event in events):
-        return None
-    return sum(charges[event.seq] for event in events)
+def _paid(scan: Scan, charges: list[Movement]) -> int | None:
+    """What charges add up to; None when one has no rate."""
+    revenue, is_foreign = sum_of(scan, charges)
+    return None if is_foreign else revenue

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from plugins.events_memory.history import History, session_of
 from plugins.events_memory.rows import sees, within
+from plugins.events_memory.worth import sum_of
 from service_core.plugin import (
     CHARGE,
     IDENTIFY,
@@ -71,6 +72,7 @@ def _person(key: str, ever: list[Event], events: list[Event], scan: Scan, histor
     visits = history.visits.get(key, [])
     seen = {event.seq for event in events}
     charges = [f for f in history.movements if f.kind == CHARGE and f.event.seq in seen]
+    revenue, is_foreign = sum_of(scan, charges)
     return Person(
         person=key,
         user_id=user_id(key),
@@ -85,10 +87,10 @@ def _person(key: str, ever: list[Event], events: list[Event], scan: Scan, histor
         events=len(events),
         conversions=sum(event.seq in seen for event in history.conversions),
         orders=len(charges),
-        revenue=sum(f.amount for f in charges if f.event.currency == scan.currency),
+        revenue=revenue,
         first_touch=visits[0].touch() if visits else None,
         latest=Whereabouts.of(events[-1]),
-        foreign_money=any(f.event.currency != scan.currency and f.amount for f in charges),
+        foreign_money=is_foreign,
     )
 
 

@@ -1,10 +1,11 @@
 """Money of other currencies in that of a scan (semantics 10.7)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from plugins.events_memory.history import Movement
 from service_core.plugin import Scan, local_date
 
 _MONEY: Final = ("amount", "refunded", "gross", "discount", "tax", "shipping", "fee")
@@ -29,3 +30,17 @@ def told(scan: Scan, at: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
     if None in worth.values():
         return {**facts, "no_rate": True}
     return {**facts, **worth, "no_rate": False}
+
+
+def worth_of(scan: Scan, moved: Movement) -> int | None:
+    """What a movement is worth in the scan's currency; None without a rate."""
+    facts = {"currency": moved.event.currency, "amount": moved.amount}
+    worth = told(scan, moved.booked(order_refunds=True), facts)
+    return None if worth["no_rate"] else int(worth["amount"])
+
+
+def sum_of(scan: Scan, moved: Iterable[Movement]) -> tuple[int, bool]:
+    """What movements are worth together, and whether some of their money has no rate."""
+    listed = list(moved)
+    worth = [(each.amount, worth_of(scan, each)) for each in listed]
+    return sum(known or 0 for _, known in worth), any(own and known is None for own, known in worth)

@@ -104,12 +104,11 @@ def _paid(plan: CohortPlan) -> sa.Select[Any]:
     rows = MoneyRows(plan.scan, Span(plan.activity.starts[0], plan.activity.end))
     number = rows.key("person")
     bucket = bucket_index(rows.at, plan.activity.stretches())
-    own = rows.table.c.currency.is_not_distinct_from(plan.scan.currency)
-    net = sa.case((rows.table.c.kind == CHARGE, rows.table.c.amount), else_=-rows.table.c.amount)
+    net = sa.case((rows.table.c.kind == CHARGE, rows.amount), else_=-rows.amount)
     met = rows.source.join(_MEMBERS, sa.and_(_MEMBERS.c.person_no == number, bucket >= _MEMBERS.c.cohort))
     columns = (_MEMBERS.c.cohort, bucket.label("bucket"))
-    revenue = sa.func.coalesce(sa.func.sum(net).filter(own), 0)
-    foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
+    revenue = sa.func.coalesce(sa.func.sum(net).filter(sa.not_(rows.has_no_rate)), 0)
+    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
     return sa.select(*columns, revenue, foreign).select_from(met).where(*rows.where).group_by(*columns)
 
 

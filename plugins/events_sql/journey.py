@@ -142,9 +142,8 @@ def _money(scan: Scan) -> sa.Select[Any]:
     """Charges by session: how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, few=True)
     c = rows.table.c
-    own = c.currency.is_not_distinct_from(scan.currency)
-    revenue = sa.func.coalesce(sa.func.sum(c.amount).filter(own), 0)
-    foreign = sa.func.count().filter(sa.and_(sa.not_(own), c.amount != 0)) > 0
+    revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0)
+    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
     shown = c.session_no.in_(sa.select(STAYS.c.session_no))
     found = sa.select(c.session_no, revenue, foreign).select_from(rows.source)
     return found.where(*rows.where, c.kind == CHARGE, shown, c.person_no.is_not(None)).group_by(c.session_no)

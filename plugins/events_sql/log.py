@@ -123,7 +123,7 @@ def live(scan: Scan, received_since: datetime, limit: int, reader: Reader) -> li
     at = EVENTS.c.timestamp
     viewed = sa.case((among(EVENTS.c.event_name, PAGE_VIEWS), 1), else_=0)
     paid = _paid(scan)
-    foreign = sa.and_(paid.c.currency != scan.currency, paid.c.amount > 0)
+    foreign = sa.and_(paid.c.no_rate, paid.c.amount > 0)
     joined = source.outerjoin(paid, sa.and_(paid.c.seq == EVENTS.c.seq, paid.c.timestamp == at))
     facts = sa.select(
         *ROW,
@@ -144,7 +144,8 @@ def _paid(scan: Scan) -> sa.FromClause:
     """Charges; a repeat of an order is none."""
     money = MoneyRows(scan, scan.span)
     table = money.table
-    columns = (table.c.seq, table.c.timestamp, table.c.amount, table.c.currency)
+    worth = money.amount.label("amount"), money.has_no_rate.label("no_rate")
+    columns = (table.c.seq, table.c.timestamp, *worth)
     return sa.select(*columns).where(*money.where, table.c.kind == CHARGE).subquery("paid")
 
 

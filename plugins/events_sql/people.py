@@ -267,8 +267,7 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
     """Charges of the events the scan sees, by person: how many, how much, and whether some is foreign."""
     rows = MoneyRows(scan, scan.span, few=shown)
     number = rows.person_no
-    own = rows.table.c.currency.is_not_distinct_from(scan.currency)
-    foreign = sa.func.count().filter(sa.and_(sa.not_(own), rows.table.c.amount != 0)) > 0
+    foreign = sa.func.count().filter(sa.and_(rows.has_no_rate, rows.amount != 0)) > 0
     source = rows.source
     if scan.filters:
         picked = _picked(scan, few=shown)
@@ -276,8 +275,8 @@ def _money(scan: Scan, *, shown: bool = False) -> sa.Select[Any]:
         source = source.join(picked, same)
     if shown:
         source = source.join(SHOWN, SHOWN.c.person_no == number)
-    revenue = sa.func.coalesce(sa.func.sum(rows.table.c.amount).filter(own), 0).label("revenue")
-    columns = (number.label("person_no"), sa.func.count(), revenue, foreign)
+    revenue = sa.func.coalesce(sa.func.sum(rows.amount).filter(sa.not_(rows.has_no_rate)), 0).label("revenue")
+    columns: tuple[Expression, ...] = (number.label("person_no"), sa.func.count(), revenue, foreign)
     where = (*rows.where, rows.table.c.kind == CHARGE)
     return sa.select(*columns).select_from(source).where(*where).group_by(number)
 

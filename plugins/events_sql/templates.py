@@ -72,9 +72,8 @@ def question(given: tuple[object, ...]) -> Question:
 def is_of_its_own(asked: Question) -> bool:
     """Whether nothing is like a question: rates are of the days it asks for, and many."""
     plan = asked.given[0] if asked.given else None
-    if not isinstance(plan, Scan | Aggregate | CohortPlan | PeoplePage):
-        return False
-    return _scan_of(plan).rates is not None
+    scan = getattr(plan, "scan", plan)
+    return isinstance(scan, Scan) and scan.rates is not None
 
 
 class Template:

@@ -1,6 +1,6 @@
 """Money of other currencies in that of a scan, by rates that are given as lists: whole numbers, and no join.
 
-The rule is `insight.fx.model.Rates.worth`: exact fractions, rounded half-even once for a movement.
+The rule is `kernel.rates.Rates.worth`: exact fractions, rounded half-even once for a movement.
 """
 
 from collections.abc import Sequence

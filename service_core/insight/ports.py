@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
-from service_core.insight.fx.model import Rates
 from service_core.insight.measures import Leaf, Measure, Predicate
 from service_core.intake.model import Event
 from service_core.kernel.errors import Unavailable503
 from service_core.kernel.ranges import Buckets, Span
+from service_core.kernel.rates import Rates
 
 
 class QueryTimeout(Unavailable503):

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from service_core.access.model import Caller
 from service_core.insight.answers import counts, shown
+from service_core.insight.fx.rated import Rated
 from service_core.insight.ports import EventLog, LiveVisitor
 from service_core.insight.query.question import Order, Question
 from service_core.insight.query.questions import Questions
@@ -84,7 +85,9 @@ class Realtime(Answer):
 
 
 @operation("GET /realtime", tag="traffic")
-async def get_realtime(query: RealtimeQuery, *, who: Caller, questions: Questions, log: EventLog) -> Realtime:
+async def get_realtime(
+    query: RealtimeQuery, *, who: Caller, questions: Questions, log: EventLog, rated: Rated
+) -> Realtime:
     """Who is there now, and what happened in the last half hour, minute by minute."""
     now, bots = who.now, query.include_bots
     recent = Range(Span(now - timedelta(minutes=WINDOW_MINUTES), now + _NOW), who.workspace.zone, now)
@@ -93,7 +96,11 @@ async def get_realtime(query: RealtimeQuery, *, who: Caller, questions: Question
         questions.ask(who, Question(("visitors",), recent, include_bots=bots)),
         questions.ask(who, Question(_METRICS, half_hour, include_bots=bots)),
         questions.ask(who, _by_minute(half_hour, include_bots=bots)),
-        log.live(scan_of(who, recent.span, include_bots=bots), recent.span.start, MOST_VISITORS),
+        rated.ask(
+            scan_of(who, recent.span, include_bots=bots),
+            lambda scan: log.live(scan, recent.span.start, MOST_VISITORS),
+            lambda visitors: any(visitor.revenue is None for visitor in visitors),
+        ),
     )
     metrics, currency = questions.named(_METRICS), who.workspace.currency
     _, pageviews, events, _ = counts(totals.rows[0])

@@ -3,8 +3,11 @@
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 
-from service_core.insight.fx.model import DayRate
+from service_core.insight.fx.exchange import Exchange
 from service_core.insight.fx.ports import RatesDown, RatesKnown
+from service_core.insight.fx.rated import Rated
+from service_core.insight.ports import Aggregates
+from service_core.kernel.rates import DayRate
 
 
 class MemoryRates:
@@ -55,3 +58,8 @@ class ToldRates:
         if self.down:
             raise RatesDown("Nobody answers.")
         return self.told
+
+
+def without_rates(events: Aggregates) -> Rated:
+    """What handlers ask a store for money by, in a deployment that knows no rate."""
+    return Rated(events, Exchange(MemoryRates(), None))

@@ -32,6 +32,7 @@ from service_core.delivery.exports.contents import Contents
 from service_core.delivery.exports.model import Export, Format, Subject
 from service_core.delivery.exports.write import ExportWriter
 from service_core.intake.model import WIRE_COLUMNS, Event
+from service_core.testing.exchange_rates import without_rates
 
 WORKSPACE = UUID(int=7)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,7 +120,7 @@ async def ours(folder: Path, form: Format, days: int) -> int:
     store, sink = SqlEvents(DuckDb(settings(folder))), LocalSink(folder / "out")
     await store.start()
     await sink.start()
-    contents = Contents(store, store, store, None, None)
+    contents = Contents(store, store, without_rates(store), store, None, None)
     export = Export(
         UUID(int=1),
         WORKSPACE,

@@ -22,7 +22,13 @@ def worker(desk, *, streams=None, sink=None, most_rows=None, renew_seconds=10.0)
     ports = desk.service.ports
     caps = {} if most_rows is None else {"most_rows": most_rows}
     contents = Contents(
-        streams or ports.events, ports.events, ports.events, desk.service.registry.models, ports.queue, **caps
+        streams or ports.events,
+        ports.events,
+        ports.rated,
+        ports.events,
+        desk.service.registry.models,
+        ports.queue,
+        **caps,
     )
     writer = ExportWriter(sink or ports.sink, Workspaces(ports.workspace), contents, renderer)
     return Exporter(

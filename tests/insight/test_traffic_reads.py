@@ -26,6 +26,7 @@ from service_core.insight.tags import TagsQuery, get_tags
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.instants import wire
 from service_core.kernel.params import query_of
+from service_core.testing.exchange_rates import without_rates
 from service_core.testing.story import Story
 
 DAYS = {"start_date": "2026-07-01", "end_date": "2026-07-02"}
@@ -225,7 +226,11 @@ async def test_realtime_shows_the_last_minutes(who, questions, store, story):
     ago(4, visitor="R2", session="r2", country="DE")
     story.happens("purchase", at=who.now - timedelta(minutes=1), visitor="R2", session="r2", revenue=1000)
     await store.append(story.events[-3:])
-    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    answer = plain(
+        await get_realtime(
+            RealtimeQuery(), who=who, questions=questions, log=store, rated=without_rates(store)
+        )
+    )
     assert (answer["active_visitors"], answer["pageviews"], answer["events"], answer["revenue"]) == (
         1,
         2,
@@ -244,7 +249,11 @@ async def test_who_was_there_5_minutes_ago_or_is_at_this_instant_is_active(who, 
     for visitor, ago in (("now", 0), ("last", 300_000), ("gone", 300_001)):
         story.happens("page_view", at=who.now - timedelta(milliseconds=ago), visitor=visitor)
     await store.append(story.events[-3:])
-    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    answer = plain(
+        await get_realtime(
+            RealtimeQuery(), who=who, questions=questions, log=store, rated=without_rates(store)
+        )
+    )
     assert answer["active_visitors"] == 2
     assert [visitor["visitor_id"] for visitor in answer["visitors"]] == ["now", "last"]
 
@@ -255,7 +264,11 @@ async def test_at_most_50_visitors_are_shown_the_latest_first_and_all_are_counte
     for n in range(51):
         story.happens("page_view", at=who.now - timedelta(seconds=n), visitor=f"N{n}")
     await store.append(story.events[-51:])
-    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    answer = plain(
+        await get_realtime(
+            RealtimeQuery(), who=who, questions=questions, log=store, rated=without_rates(store)
+        )
+    )
     assert answer["active_visitors"] == 51
     assert [visitor["visitor_id"] for visitor in answer["visitors"]] == [f"N{n}" for n in range(50)]
 
@@ -264,6 +277,10 @@ async def test_money_in_a_foreign_currency_is_unknown_not_partial(who, questions
     story.happens("purchase", at=who.now - timedelta(minutes=1), visitor="R2", revenue=1000, currency="USD")
     story.happens("purchase", at=who.now - timedelta(minutes=2), visitor="R3", revenue=1000, currency="EUR")
     await store.append(story.events[-2:])
-    answer = plain(await get_realtime(RealtimeQuery(), who=who, questions=questions, log=store))
+    answer = plain(
+        await get_realtime(
+            RealtimeQuery(), who=who, questions=questions, log=store, rated=without_rates(store)
+        )
+    )
     assert answer["revenue"] is None
     assert [b["revenue"] for b in answer["timeline"][-4:]] == [0.0, None, 10.0, 0.0]

@@ -16,12 +16,12 @@ from service_core.commerce.rounds import reaches_to
 from service_core.insight.connections.model import Connection
 from service_core.insight.connections.ports import Connections
 from service_core.insight.connections.providers import reports_spend
-from service_core.insight.fx.model import Rates
 from service_core.insight.measures import Leaf, Operand, Predicate, Relation
 from service_core.insight.ports import Aggregate, Grid, StoreUnavailable
 from service_core.insight.predicates import meets
 from service_core.insight.query.sources import SourceState
 from service_core.kernel.ranges import Buckets, Range
+from service_core.kernel.rates import Rates
 from service_core.kernel.reading import Reason
 from service_core.kernel.together import together
 from service_core.kernel.wall_clock import day_start

@@ -7,9 +7,9 @@ from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 from service_core.commerce.subscriptions.ports import Moved
-from service_core.insight.fx.model import Rates
 from service_core.insight.ports import Scan
 from service_core.kernel.ranges import Span, Unit
+from service_core.kernel.rates import Rates
 from service_core.kernel.series import cover
 from service_core.kernel.wall_clock import local_date
 

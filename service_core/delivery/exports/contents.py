@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType, UnionType
@@ -15,8 +16,9 @@ from service_core.delivery.exports.table import Cell, Column, Table
 from service_core.insight.attribution.model import Models
 from service_core.insight.attribution.operations import AttributionQuery, get_attribution
 from service_core.insight.events import EventsQuery
+from service_core.insight.fx.rated import Rated
 from service_core.insight.people.answers import UserRow, row_of
-from service_core.insight.people.ports import Person
+from service_core.insight.people.ports import PeoplePage, Person
 from service_core.insight.ports import Aggregates, Paths
 from service_core.insight.streams import Batch, Streams
 from service_core.intake.model import COLUMNS, WIRE_COLUMNS
@@ -72,6 +74,7 @@ class Contents:
 
     streams: Streams
     aggregates: Aggregates
+    rated: Rated
     paths: Paths
     models: Models
     queue: IngestQueue
@@ -86,8 +89,14 @@ class Contents:
             most = self.most_rows[Subject.ATTRIBUTION]
             return Table(CHANNEL_COLUMNS, self._channels(query, who), most)
         most = self.most_rows[Subject.USERS]
-        persons = self.streams.person_batches(query.page(who, limit=most + 1))
+        persons = self._persons(query.page(who, limit=most + 1))
         return Table(USER_COLUMNS, _users(persons, who.workspace.currency), most)
+
+    async def _persons(self, page: PeoplePage) -> AsyncGenerator[Sequence[Person], None]:
+        rated = replace(page, scan=await self.rated.scan(page.scan))
+        async with aclosing(self.streams.person_batches(rated)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def _channels(self, query: AttributionQuery, who: Caller) -> AsyncGenerator[Batch, None]:
         report = await get_attribution(

@@ -1,6 +1,6 @@
 """`GET /retention` and `GET /ltv` (contract 3.10, semantics 16)."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -11,11 +11,13 @@ from pydantic import Field
 
 from service_core.access.model import Caller
 from service_core.insight.cohorts.model import Cell, Periods, cells, default_range, unit_for
-from service_core.insight.cohorts.ports import CohortPlan, Cohorts
+from service_core.insight.cohorts.ports import CohortPlan, Cohorts, CohortTable
 from service_core.insight.event_names import same_as
 from service_core.insight.filtering import exactly
 from service_core.insight.freshness import is_complete
+from service_core.insight.fx.rated import Rated
 from service_core.insight.measures import Predicate
+from service_core.insight.ports import Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.rounding import money, money_per, ratio
 from service_core.insight.scans import scan_of
@@ -23,7 +25,7 @@ from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.operations import operation
 from service_core.kernel.params import Answer, Clamp
-from service_core.kernel.ranges import Range, Unit
+from service_core.kernel.ranges import Range, Span, Unit
 
 Granularity = Literal["day", "week", "month"]
 
@@ -150,7 +152,7 @@ class LifetimeValue(Answer):
 
 @operation("GET /retention", tag="people")
 async def get_retention(
-    query: RetentionQuery, *, who: Caller, cohorts: Cohorts, queue: IngestQueue
+    query: RetentionQuery, *, who: Caller, cohorts: Cohorts, rated: Rated, queue: IngestQueue
 ) -> Retention:
     """Whether the people of a period come back, by the period of their first event or conversion.
 
@@ -159,7 +161,7 @@ async def get_retention(
     """
     asked = query.asked(who)
     periods = query.periods_of(asked)
-    found = cells(await cohorts.cohorts(query.plan(who, asked, periods)), periods)
+    found = cells(await _table(query.plan(who, asked, periods), cohorts, rated), periods)
     late = query.mode == "on_or_after"
     return Retention(
         granularity=periods.acquisition.unit.value,
@@ -186,7 +188,7 @@ async def get_retention(
 
 @operation("GET /ltv", tag="people")
 async def get_lifetime_value(
-    query: CohortQuery, *, who: Caller, cohorts: Cohorts, queue: IngestQueue
+    query: CohortQuery, *, who: Caller, cohorts: Cohorts, rated: Rated, queue: IngestQueue
 ) -> LifetimeValue:
     """What the people of a period have been worth since, by the period of their first event or conversion.
 
@@ -195,7 +197,7 @@ async def get_lifetime_value(
     """
     asked = query.asked(who)
     periods = query.periods_of(asked)
-    found = cells(await cohorts.cohorts(query.plan(who, asked, periods)), periods)
+    found = cells(await _table(query.plan(who, asked, periods), cohorts, rated), periods)
     currency = who.workspace.currency
     return LifetimeValue(
         granularity=periods.acquisition.unit.value,
@@ -216,6 +218,18 @@ async def get_lifetime_value(
         currency=currency,
         range=RangeAnswer.of(asked),
         complete=await is_complete(queue, asked),
+    )
+
+
+async def _table(plan: CohortPlan, cohorts: Cohorts, rated: Rated) -> CohortTable:
+    """The cohorts, with their money in the currency of the workspace as far as there are rates."""
+    whole = Span(plan.activity.starts[0], plan.activity.end) if plan.activity.starts else plan.scan.span
+
+    def asked(scan: Scan) -> Awaitable[CohortTable]:
+        return cohorts.cohorts(replace(plan, scan=replace(plan.scan, rates=scan.rates)))
+
+    return await rated.ask(
+        replace(plan.scan, span=whole), asked, lambda table: any(cell.foreign_money for cell in table.cells)
     )
 
 

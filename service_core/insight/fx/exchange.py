@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
-from service_core.insight.fx.model import CARRIED, Rates
 from service_core.insight.fx.ports import RateSource, RateStore
 from service_core.kernel.ranges import Range
+from service_core.kernel.rates import CARRIED, Rates
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol, runtime_checkable
 
-from service_core.insight.fx.model import DayRate
+from service_core.kernel.rates import DayRate
 
 
 class RatesDown(Exception):

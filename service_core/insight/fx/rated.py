@@ -1,19 +1,19 @@
 """Asking again with rates where money of other currencies was found; who has none of it pays nothing."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Final, Protocol
+from datetime import timedelta
+from typing import Final, Protocol, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service_core.access.model import Workspace
 from service_core.insight.fx.exchange import Exchange
-from service_core.insight.measures import NO_RATE, Leaf, Relation
-from service_core.insight.ports import Aggregate, Aggregates, Grid, Path, PathPlan, Paths
-from service_core.insight.query.sources import Source, SourceState
+from service_core.insight.measures import NO_RATE, Leaf, Op, Predicate, Relation, count
+from service_core.insight.ports import Aggregate, Aggregates, Grid, Path, PathPlan, Paths, Scan
 from service_core.kernel.ranges import Range
+
+T = TypeVar("T")
 
 REFUNDED: Final = timedelta(days=400)
 """How long after its charge a refund may come: it has the rate of that, or none."""
@@ -39,43 +39,63 @@ class Rated:
 
     async def aggregate(self, plan: Aggregate) -> Grid:
         """Evaluate measures; of money a plan has to count the rows without a rate, too (`NO_RATE`)."""
-        lacking = tuple(
-            dict.fromkeys(
-                leaf for measure in plan.measures for leaf in measure.leaves() if NO_RATE in leaf.where
-            )
+        leaves = (leaf for measure in plan.measures for leaf in measure.leaves())
+        lacking = tuple(dict.fromkeys(leaf for leaf in leaves if NO_RATE in leaf.where))
+        if not lacking:
+            return await self.asked.aggregate(plan)
+        return await self._again(
+            plan.scan,
+            lambda scan: self.asked.aggregate(replace(plan, scan=scan)),
+            lambda grid: _lacks(grid, lacking),
+            replace(plan, measures=lacking, buckets=None, order=(), limit=None, offset=0),
         )
-        seen = self._seen.get(plan.scan.workspace_id, frozenset())
-        grid = await self.asked.aggregate(await self._with_rates(plan, seen) if lacking else plan)
-        if not _lacks(grid, lacking):
-            return grid
-        found = seen | await self._currencies(plan, lacking)
-        if found == seen:
-            return grid
-        self._remember(plan.scan.workspace_id, found)
-        return await self.asked.aggregate(await self._with_rates(plan, found))
 
-    async def _with_rates(self, plan: Aggregate, currencies: frozenset[str]) -> Aggregate:
-        scan = plan.scan
+    async def ask(self, scan: Scan, asked: Callable[[Scan], Awaitable[T]], lacks: Callable[[T], bool]) -> T:
+        """Ask something else that tells money, again with rates where some of it was told to be lacking.
+
+        Args:
+            scan: what is looked at; its span holds all money that is told.
+            asked: asks with a scan.
+            lacks: whether an answer lacks money for want of a rate.
+        """
+        return await self._again(scan, asked, lacks, _all_money(scan))
+
+    async def scan(self, scan: Scan) -> Scan:
+        """A scan with the rates that its money needs, for an answer too long to be asked for twice."""
+        return await self._with_rates(scan, await self._currencies(_all_money(scan)))
+
+    async def _again(
+        self, scan: Scan, asked: Callable[[Scan], Awaitable[T]], lacks: Callable[[T], bool], money: Aggregate
+    ) -> T:
+        """Ask, with rates of the currencies seen before; and once more when there are others.
+
+        Args:
+            scan: without rates.
+            asked: asks with a scan.
+            lacks: whether an answer lacks money.
+            money: counts the rows without a rate.
+        """
+        seen = self._seen.get(scan.workspace_id, frozenset())
+        answer = await asked(await self._with_rates(scan, seen))
+        if self.exchange.source is None or not lacks(answer):
+            return answer
+        found = seen | await self._currencies(money)
+        if found == seen:
+            return answer
+        self._remember(scan.workspace_id, found)
+        return await asked(await self._with_rates(scan, found))
+
+    async def _with_rates(self, scan: Scan, currencies: frozenset[str]) -> Scan:
         if not currencies - {scan.currency}:
-            return plan
+            return scan
         days = Range(scan.span, ZoneInfo(scan.zone), scan.span.start)
         rates = await self.exchange.rates(scan.currency, currencies, days, look_back=self.look_back)
-        return replace(plan, scan=replace(scan, rates=rates))
+        return replace(scan, rates=rates)
 
-    async def _currencies(self, plan: Aggregate, lacking: tuple[Leaf, ...]) -> frozenset[str]:
-        """Those of the rows without a rate."""
-        by_currency: dict[str, str] = {str(leaf.of): "currency" for leaf in lacking}
-        grid = await self.asked.aggregate(
-            replace(
-                plan,
-                measures=lacking,
-                dimensions=(by_currency,),
-                buckets=None,
-                order=(),
-                limit=None,
-                offset=0,
-            )
-        )
+    async def _currencies(self, money: Aggregate) -> frozenset[str]:
+        """Those of the rows that a plan counts."""
+        by_currency = {str(leaf.of): "currency" for measure in money.measures for leaf in measure.leaves()}
+        grid = await self.asked.aggregate(replace(money, dimensions=(by_currency,)))
         return frozenset(row[0] for row in grid.rows if row[0] is not None and any(row[1:]))
 
     def _remember(self, workspace_id: UUID, currencies: frozenset[str]) -> None:
@@ -93,11 +113,11 @@ class RatedLedger:
 
     Args:
         events: the event store.
-        exchange: where rates come from.
+        rated: its money.
     """
 
-    def __init__(self, events: Ledger, exchange: Exchange) -> None:
-        self._events, self._rated = events, Rated(events, exchange, REFUNDED)
+    def __init__(self, events: Ledger, rated: Rated) -> None:
+        self._events, self._rated = events, rated
 
     async def aggregate(self, plan: Aggregate) -> Grid:
         """As `Rated`."""
@@ -108,29 +128,10 @@ class RatedLedger:
         return await self._events.paths(plan)
 
 
-@dataclass
-class RatedSource:
-    """A `Source` whose money is told in the currency of the workspace."""
-
-    source: Source
-    exchange: Exchange
-    _rated: Rated = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._rated = Rated(self.source, self.exchange)
-
-    @property
-    def relations(self) -> frozenset[Relation]:
-        """Those of the source."""
-        return self.source.relations
-
-    async def aggregate(self, plan: Aggregate) -> Grid:
-        """As `Rated`."""
-        return await self._rated.aggregate(plan)
-
-    async def state(self, workspace: Workspace, now: datetime) -> SourceState:
-        """That of the source: what rates lack makes single values unavailable (semantics 19.1)."""
-        return await self.source.state(workspace, now)
+def _all_money(scan: Scan) -> Aggregate:
+    """All of it that needs a rate, whatever else is asked."""
+    some = Predicate("amount", Op.NEQ, 0)
+    return Aggregate(replace(scan, filters=()), (count(Relation.MONEY, NO_RATE, some),))
 
 
 def _lacks(grid: Grid, lacking: tuple[Leaf, ...]) -> bool:

@@ -1,6 +1,7 @@
 """`GET /users` and `GET /users/{userId}` (contract 3.8, 3.9, semantics 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -11,6 +12,7 @@ from service_core.insight.attribution.choose import credit_for
 from service_core.insight.attribution.model import Attribution, Models
 from service_core.insight.deliveries.ports import Deliveries
 from service_core.insight.freshness import is_complete
+from service_core.insight.fx.rated import Rated
 from service_core.insight.people.answers import (
     Lifetime,
     UserDetail,
@@ -36,8 +38,10 @@ from service_core.insight.people.ports import (
     PeoplePage,
     Person,
 )
+from service_core.insight.ports import Scan
 from service_core.insight.range_query import RangeQuery
 from service_core.insight.scans import scan_of
+from service_core.intake.event_time import EARLIEST
 from service_core.intake.ports import IngestQueue
 from service_core.kernel.date_range import RangeAnswer
 from service_core.kernel.errors import BadRequest, NotFound
@@ -130,12 +134,19 @@ class User(Answer):
 
 
 @operation("GET /users", tag="people")
-async def list_users(query: UsersQuery, *, who: Caller, people: People, queue: IngestQueue) -> Users:
+async def list_users(
+    query: UsersQuery, *, who: Caller, people: People, rated: Rated, queue: IngestQueue
+) -> Users:
     """Persons with an event in the range, one row each.
 
     A person is everything that linked ids did, on any device. ``offset`` plus ``limit`` reaches to 5000.
     """
-    found, total = await people.people(query.page(who))
+    page = query.page(who)
+    found, total = await rated.ask(
+        page.scan,
+        lambda scan: people.people(replace(page, scan=scan)),
+        lambda answer: any(person.foreign_money for person in answer[0]),
+    )
     asked, currency = query.asked(who), who.workspace.currency
     return Users(
         users=[UserRow.model_validate(row_of(person, currency)) for person in found],
@@ -157,6 +168,7 @@ async def get_user(
     who: Caller,
     people: People,
     journeys: Journeys,
+    rated: Rated,
     models: Models,
     queue: IngestQueue,
     deliveries: Deliveries,
@@ -172,7 +184,7 @@ async def get_user(
     scan = scan_of(who, asked.span, include_bots=query.include_bots)
     chosen = Attribution.usual(who.workspace)
     credit = credit_for(models, chosen)
-    journey = await journeys.journey(JourneyPlan(scan, person, credit.window, MOST))
+    journey = await _journey(JourneyPlan(scan, person, credit.window, MOST), journeys, rated)
     converted = [one.event.event_id for one in journey.conversions]
     sent = await deliveries.deliveries(who.workspace.id, converted) if converted else {}
     detail = _detail(journey, scan.currency)
@@ -189,6 +201,19 @@ async def get_user(
         currency=scan.currency,
         complete=whole and await is_complete(queue, asked),
     )
+
+
+async def _journey(plan: JourneyPlan, journeys: Journeys, rated: Rated) -> Journey:
+    """The journey, with its money in the currency of the workspace as far as there are rates."""
+
+    def asked(scan: Scan) -> Awaitable[Journey]:
+        return journeys.journey(replace(plan, scan=replace(plan.scan, rates=scan.rates)))
+
+    def lacks(journey: Journey) -> bool:
+        told = (journey.now, journey.ever, *journey.sessions)
+        return any(each is not None and each.foreign_money for each in told)
+
+    return await rated.ask(replace(plan.scan, span=Span(EARLIEST, plan.scan.span.end)), asked, lacks)
 
 
 def _window(query: UserQuery, who: Caller) -> Range:

@@ -5,15 +5,17 @@ from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
 from hypothesis import given
 
-from service_core.insight.fx.model import DayRate, Rates
+from service_core.insight.cohorts.ports import CohortPlan
 from service_core.insight.measures import NO_RATE, Op, Predicate, Relation, count, total
+from service_core.insight.people.ports import JourneyPlan, PeoplePage
 from service_core.insight.ports import Aggregate, Credit, Scan, Weighting
+from service_core.kernel.rates import DayRate, Rates
 from service_core.testing import plans
-from service_core.testing.event_store.agreement import agree, on_worlds, told
+from service_core.testing.event_store.agreement import agree, cells, on_worlds, told
 from service_core.testing.event_store.kit import (
     CREDITED_MONEY,
     CREDITED_REFUNDS,
@@ -173,6 +175,23 @@ class Currencies(Kit):
             await agree(store, oracle, "aggregate", _with_rates(random, world, plan))
         await agree(store, oracle, "aggregate", _with_rates(random, world, plans.aggregate(random, world)))
 
+    @given(drawn=worlds())
+    @on_worlds
+    async def test_money_of_persons_and_cohorts_agrees(
+        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+    ) -> None:
+        world, random = drawn
+        await told(world, random, store, oracle)
+        await agree(store, oracle, "people", _with_rates(random, world, plans.people(random, world)))
+        cohorts = _with_rates(random, world, plans.cohorts(random, world))
+        await agree(store, oracle, "cohorts", cohorts, shown=cells)
+        scan = _rated(random, world, plans.scan(random, world))
+        await agree(store, oracle, "live", scan, scan.span.start, 3)
+        person = await oracle.resolve(world.story.workspace_id, "A1")
+        if person:
+            journey = plans.journey(random, world, person)
+            await agree(store, oracle, "journey", _with_rates(random, world, journey))
+
 
 _SUMS: Final = {
     Relation.MONEY: (CHARGED, REFUNDED, UNKNOWN, total("first_order", Relation.MONEY)),
@@ -180,14 +199,20 @@ _SUMS: Final = {
 }
 
 
-def _with_rates(random: Random, world: World, plan: Aggregate) -> Aggregate:
+P = TypeVar("P", Aggregate, CohortPlan, PeoplePage, JourneyPlan)
+
+
+def _with_rates(random: Random, world: World, plan: P) -> P:
     """The same plan, with rates of some days."""
-    first, scan = world.start.date(), plan.scan
+    return replace(plan, scan=_rated(random, world, plan.scan))
+
+
+def _rated(random: Random, world: World, scan: Scan) -> Scan:
+    first = world.start.date()
     published = (
         DayRate(first + timedelta(days=day), currency, Decimal(random.randint(1, 99_999)).scaleb(-4))
         for currency in ("USD", "EUR", "GBP")
         for day in range(-9, DAYS + 3)
         if currency != "EUR" and random.random() < 0.4
     )
-    own: Scan = replace(scan, rates=Rates.of(scan.currency, published))
-    return replace(plan, scan=own)
+    return replace(scan, rates=Rates.of(scan.currency, published))

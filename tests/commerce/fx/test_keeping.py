@@ -11,9 +11,9 @@ from plugins import workspace_sql
 from service_core.commerce.fx.keeping import RateKeeping
 from service_core.extension.registry import load
 from service_core.insight.fx.exchange import Exchange
-from service_core.insight.fx.model import DayRate
 from service_core.insight.fx.ports import RatesDown, RatesKnown
 from service_core.kernel.ranges import Range, Span
+from service_core.kernel.rates import DayRate
 from service_core.testing.exchange_rates import MemoryRates, ToldRates
 
 REGISTRY = load([("workspace_sql", workspace_sql)], discover=False)

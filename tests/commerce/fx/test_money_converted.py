@@ -104,5 +104,22 @@ async def test_spend_and_what_it_brought_in_meet_in_one_currency(sold):
     assert await values(sold, "ad_spend", "mer") == [11.0, 1.863636]
 
 
+@pytest.mark.parametrize("shop", STORES, indirect=True)
+async def test_people_and_cohorts_are_worth_as_much(sold):
+    people = {"start_date": "2026-07-01", "end_date": "2026-07-07", "sort_by": "revenue"}
+    week = {"start_date": "2026-07-01", "end_date": "2026-07-08", "granularity": "day"}
+    assert [one["revenue"] for one in (await sold.get("/users", **people))["users"]] == [None, 5.0]
+    assert (await sold.get("/ltv", **week))["rows"][0]["revenue"] is None
+    await rated(sold, RATES)
+    users = (await sold.get("/users", **people))["users"]
+    assert [one["revenue"] for one in users] == [21.0, 5.0]
+    rows = (await sold.get("/ltv", **week))["rows"]
+    first = {row["period"]: row["cumulative_revenue"] for row in rows if row["cohort_start"] == "2026-07-01"}
+    assert (first[0], first[1], first[5]) == (11.0, 21.0, 15.5)
+    one = await sold.get(f"/users/{users[0]['visitor_id']}", window_days=30)
+    assert (one["user"]["revenue"], one["user"]["lifetime"]["revenue"]) == (21.0, 21.0)
+    assert [session["revenue"] for session in one["sessions"]] == [21.0]
+
+
 def _dates():
     return {"start_date": "2026-07-01", "end_date": "2026-07-07"}

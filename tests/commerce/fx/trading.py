@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 from datetime import date
 from decimal import Decimal
 
-from service_core.insight.fx.model import DayRate
+from service_core.kernel.rates import DayRate
 from tests.insight.served import NOW, serving
 
 

@@ -15,6 +15,7 @@ from service_core.insight.cohorts.operations import (
     get_retention,
 )
 from service_core.kernel.params import query_of
+from service_core.testing.exchange_rates import without_rates
 from service_core.testing.story import Story, campaign, instant
 
 MONDAY = instant("2026-06-15T12:00")
@@ -33,8 +34,16 @@ def reads(who, queue, story):
         await store.append(story.events)
         pairs = (RANGE | parameters).items()
         return (
-            await get_retention(query_of(RetentionQuery, pairs), who=who, cohorts=store, queue=queue),
-            await get_lifetime_value(query_of(CohortQuery, pairs), who=who, cohorts=store, queue=queue),
+            await get_retention(
+                query_of(RetentionQuery, pairs),
+                who=who,
+                cohorts=store,
+                rated=without_rates(store),
+                queue=queue,
+            ),
+            await get_lifetime_value(
+                query_of(CohortQuery, pairs), who=who, cohorts=store, rated=without_rates(store), queue=queue
+            ),
         )
 
     return reads

@@ -18,6 +18,7 @@ from service_core.insight.cohorts.operations import (
 from service_core.insight.cohorts.ports import CohortCell, CohortTable
 from service_core.kernel.errors import BadRequest
 from service_core.kernel.params import query_of
+from service_core.testing.exchange_rates import without_rates
 
 
 class Table:
@@ -41,12 +42,12 @@ JUNE = {"start_date": "2026-06-15", "end_date": "2026-07-05", "granularity": "we
 
 async def retention(who, queue, table, **parameters):
     query = query_of(RetentionQuery, (JUNE | parameters).items())
-    return await get_retention(query, who=who, cohorts=table, queue=queue)
+    return await get_retention(query, who=who, cohorts=table, rated=without_rates(table), queue=queue)
 
 
 async def ltv(who, queue, table, **parameters):
     query = query_of(CohortQuery, (JUNE | parameters).items())
-    return await get_lifetime_value(query, who=who, cohorts=table, queue=queue)
+    return await get_lifetime_value(query, who=who, cohorts=table, rated=without_rates(table), queue=queue)
 
 
 GOLDEN = Table(
@@ -91,7 +92,9 @@ async def test_the_running_period_is_shown_on_demand_and_never_averaged(who, que
 
 async def test_the_default_is_the_twelve_full_weeks_before_the_current_one(who, queue):
     table = Table()
-    answer = await get_retention(query_of(RetentionQuery, []), who=who, cohorts=table, queue=queue)
+    answer = await get_retention(
+        query_of(RetentionQuery, []), who=who, cohorts=table, rated=without_rates(table), queue=queue
+    )
     assert answer.range.from_.isoformat() == "2026-04-13T04:00:00+00:00"
     assert (answer.range.to + timedelta(milliseconds=1)).isoformat() == "2026-07-06T04:00:00+00:00"
     assert answer.granularity == "week"
@@ -104,7 +107,9 @@ async def test_the_default_is_the_twelve_full_weeks_before_the_current_one(who, 
 )
 async def test_the_size_of_cohorts_follows_the_length_of_the_range(who, queue, last, size):
     query = query_of(RetentionQuery, [("start_date", "2026-01-01"), ("end_date", last)])
-    assert (await get_retention(query, who=who, cohorts=Table(), queue=queue)).granularity == size
+    assert (
+        await get_retention(query, who=who, cohorts=Table(), rated=without_rates(Table()), queue=queue)
+    ).granularity == size
 
 
 @pytest.mark.parametrize(("granularity", "most"), [("day", 31), ("week", 52), ("month", 24)])

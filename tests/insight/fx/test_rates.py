@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from service_core.insight.fx.model import DayRate, Rates
+from service_core.kernel.rates import DayRate, Rates
 
 FRIDAY = date(2026, 7, 3)
 

@@ -12,6 +12,7 @@ from service_core.insight.people.operations import UserPath, UserQuery, UsersQue
 from service_core.kernel.errors import BadRequest, NotFound
 from service_core.kernel.params import query_of
 from service_core.testing.deliveries import NothingSent
+from service_core.testing.exchange_rates import without_rates
 from service_core.testing.story import Story, campaign, told
 
 JULY = {"start_date": "2026-07-01", "end_date": "2026-07-08"}
@@ -36,7 +37,8 @@ def store(story):
 def users(who, queue, store):
     async def users(**parameters):
         query = query_of(UsersQuery, (JULY | parameters).items())
-        return await list_users(query, who=who, people=await store(), queue=queue)
+        told = await store()
+        return await list_users(query, who=who, people=told, rated=without_rates(told), queue=queue)
 
     return users
 
@@ -48,7 +50,7 @@ def user(who, queue, store):
         return await get_user(
             query_of(UserQuery, parameters.items()), UserPath(userId=any_id),
             who=who, people=told, journeys=told, models=Models.of(MODELS), queue=queue,
-            deliveries=NothingSent(),
+            deliveries=NothingSent(), rated=without_rates(told),
         )  # fmt: skip
 
     return user
