@@ -1,4 +1,4 @@
-"""`GET /t.js` as it is served; what it does is seen in `tests/web/test_page_script.py`."""
+"""`GET /t.js` as it is served; what it does is seen in `tests/web/test_page_script*.py`."""
 
 import gzip
 from importlib.resources import files
