@@ -163,10 +163,14 @@ class History:
 
     def order_of(self, refund: Event) -> Event | None:
         """The latest charge of a refund's order that is not after it."""
-        if refund.order_id is None:
-            return None
-        earlier = (c for c in self.charges if c.order_id == refund.order_id and moment(c) <= moment(refund))
+        earlier = (c for c in self.charges if moment(c) <= moment(refund) and _sold(c, refund))
         return max(earlier, key=moment, default=None)
+
+
+def _sold(charge: Event, refund: Event) -> bool:
+    """Whether both name one order, or one payment."""
+    is_order = refund.order_id is not None and charge.order_id == refund.order_id
+    return is_order or (refund.payment_id is not None and charge.payment_id == refund.payment_id)
 
 
 def session_of(event: Event) -> Session:

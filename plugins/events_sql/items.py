@@ -10,7 +10,7 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, of_data
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among, charge_or_refund
-from plugins.events_sql.orders import is_tracked, standing
+from plugins.events_sql.orders import ORDER_IDS, is_tracked, sold_before, standing
 from plugins.events_sql.periods import bucket_index, micros, micros_of
 from plugins.events_sql.relations import MoneyRows, between
 from plugins.events_sql.rows import naive
@@ -74,8 +74,8 @@ def _charges(scan: Scan) -> sa.CTE:
     same = sa.and_(told.c.seq == one.seq, told.c.timestamp == one.timestamp)
     return (
         sa.select(
-            *(one[name] for name in ("seq", "timestamp", "order_id", "provider", "currency", "amount")),
-            told.c.event_data,
+            *(one[name] for name in ("seq", "timestamp", "provider", "currency", "amount")),
+            *(told.c[name] for name in (*ORDER_IDS, "event_data")),
             _lines(told).label("lines"),
         )
         .select_from(ledger.source.join(told, same))
@@ -89,19 +89,33 @@ def _best_listings(told: sa.CTE, scan: Scan) -> sa.Subquery:
     """What the report that knows best lists, of orders whose charge that counts lists nothing."""
     report = EVENTS.alias("report")
     c = report.c
-    apart = sa.func.abs(fn.Micros(c.timestamp) - fn.Micros(told.c.timestamp))
-    place = sa.func.row_number().over(
-        partition_by=told.c.seq, order_by=(standing(c).desc(), c.timestamp, c.seq)
-    )
-    found = (
-        sa.select(told.c.seq, _lines(report).label("lines"), place.label("place"))
-        .select_from(told.join(report, c.order_id == told.c.order_id))
-        .where(told.c.lines.is_(None), apart < _WEEK, _lines(report).is_not(None))
+    lists = (
+        sa.select(c.seq, c.timestamp, standing(c).label("standing"), _lines(report).label("lines"), _ids(c))
         .where(c.workspace_id == scan.workspace_id, *between(c.timestamp, _around(scan.span)))
-        .where(c.revenue.is_not(None), charge_or_refund(c) == CHARGE)
+        .where(c.revenue.is_not(None), charge_or_refund(c) == CHARGE, _lines(report).is_not(None))
+        .subquery("lists")
+    )
+    lacks = (
+        sa.select(told.c.seq, told.c.timestamp, _ids(told.c)).where(told.c.lines.is_(None)).subquery("lacks")
+    )
+    best = (lists.c.standing.desc(), lists.c.timestamp, lists.c.seq)
+    place = sa.func.row_number().over(partition_by=lacks.c.seq, order_by=best)
+    found = (
+        sa.select(lacks.c.seq, lists.c.lines, place.label("place"))
+        .join_from(lacks, lists, lists.c.key == lacks.c.key)
+        .where(_near(lists.c, lacks.c))
         .subquery("listings")
     )
     return sa.select(found.c.seq, found.c.lines).where(found.c.place == 1).subquery("best")
+
+
+def _ids(c: Any) -> sa.Label[Any]:
+    """What an order is known by, one row each."""
+    return sa.type_coerce(fn.Each(fn.Row(*(c[name] for name in ORDER_IDS))), sa.Text).label("key")
+
+
+def _near(one: Any, other: Any) -> Expression:
+    return sa.func.abs(fn.Micros(one.timestamp) - fn.Micros(other.timestamp)) < _WEEK
 
 
 def _returned(plan: ItemPlan) -> sa.Subquery:
@@ -128,25 +142,26 @@ def _returned(plan: ItemPlan) -> sa.Subquery:
 
 def _refunds(plan: ItemPlan) -> sa.Select[Any]:
     """Refunds that list what came back, those left out that somebody tells of who knows better."""
-    scan, refund, other = plan.scan, EVENTS.alias("refund"), EVENTS.alias("other")
-    c, better = refund.c, other.c
+    scan, refund = plan.scan, EVENTS.alias("refund")
+    c, lists = refund.c, _lists_returns(refund, scan.workspace_id)
+    told = sa.select(c.seq, c.timestamp, standing(c).label("standing"), _ids(c)).where(lists)
+    one, better = told.subquery("one"), told.subquery("better")
     superseded = (
-        sa.select(c.seq)
-        .select_from(refund.join(other, c.order_id == better.order_id))
-        .where(_lists_returns(refund, scan.workspace_id), _lists_returns(other, scan.workspace_id))
-        .where(sa.func.abs(fn.Micros(c.timestamp) - fn.Micros(better.timestamp)) < _WEEK)
-        .where(standing(better) > standing(c))
+        sa.select(one.c.seq)
+        .join_from(one, better, one.c.key == better.c.key)
+        .where(_near(one.c, better.c), better.c.standing > one.c.standing)
     )
     lasting = [] if scan.order_refunds else [c.timestamp < sa.literal(naive(scan.span.end))]
     return sa.select(
         c.seq,
         c.timestamp,
         c.order_id,
+        c.payment_id,
         c.currency,
         sa.case((is_tracked(c), TRACKED), else_=c.source).label("provider"),
         _lines(refund).label("lines"),
     ).where(
-        _lists_returns(refund, scan.workspace_id),
+        lists,
         c.timestamp >= sa.literal(naive(scan.span.start)),
         *lasting,
         c.seq.not_in(superseded),
@@ -163,23 +178,10 @@ def _lists_returns(table: Any, workspace_id: Any) -> Expression:
 def _orders(told: sa.Subquery, scan: Scan) -> sa.Subquery:
     """The latest charge of the order of each refund that is not after it."""
     one = MoneyRows(replace(scan, order_refunds=True), scan.span).table.c  # looks at all time
-    charges = (
-        sa.select(*(one[name] for name in ("seq", "timestamp", "order_id", "provider", "currency")))
-        .where(one.kind == CHARGE, one.order_id.is_not(None))
-        .subquery("paid")
-    )
-    c = charges.c
-    before = sa.or_(
-        c.timestamp < told.c.timestamp, sa.and_(c.timestamp == told.c.timestamp, c.seq <= told.c.seq)
-    )
-    place = sa.func.row_number().over(partition_by=told.c.seq, order_by=(c.timestamp.desc(), c.seq.desc()))
-    found = (
-        sa.select(*charges.c, told.c.seq.label("refund"), place.label("place"))
-        .select_from(told.join(charges, c.order_id == told.c.order_id))
-        .where(before)
-        .subquery("paid_before")
-    )
-    return sa.select(found).where(found.c.place == 1).subquery("sale")
+    names = ("provider", "currency")
+    told_of = (one[name] for name in ("seq", "timestamp", "order_id", "payment_id", *names))
+    charges = sa.select(*told_of).where(one.kind == CHARGE).subquery("paid")
+    return sold_before(told, charges, *names)
 
 
 def _summed(orders: sa.Subquery, plan: ItemPlan) -> sa.Select[Any]:

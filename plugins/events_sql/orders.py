@@ -119,6 +119,31 @@ def repeated(reports: sa.CTE, *, again: str | None = None) -> sa.CompoundSelect[
     return sa.union_all(*(each.where(superseded) for each in found), _tracked_again(reports, again))
 
 
+def sold_before(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
+    """The latest charge of the order of each refund that is not after it, by an id of the order or its payment.
+
+    Args:
+        refunds: with sequence numbers, instants and the first two of `ORDER_IDS`.
+        charges: likewise.
+        names: columns of charges to tell; ``refund`` stands beside them, the sequence number of that.
+    """
+    one, other = charges.c, refunds.c
+    before = sa.or_(
+        one.timestamp < other.timestamp, sa.and_(one.timestamp == other.timestamp, one.seq <= other.seq)
+    )
+    told = (other.seq.label("refund"), *(one[name] for name in ("timestamp", "seq", *names)))
+    found = sa.union_all(
+        *(
+            sa.select(*told).join_from(refunds, charges, sa.and_(one[id_] == other[id_], before))
+            for id_ in ORDER_IDS[:2]
+        )
+    ).subquery("paid_before")
+    latest = (found.c.timestamp.desc(), found.c.seq.desc())
+    place = sa.func.row_number().over(partition_by=found.c.refund, order_by=latest).label("place")
+    placed = sa.select(found, place).subquery("placed")
+    return sa.select(placed).where(placed.c.place == 1).subquery("sale")
+
+
 def _provided(reports: sa.CTE) -> sa.CTE:
     """What providers report, by each id of its order."""
     c = reports.c

@@ -379,10 +379,7 @@ def _booked(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Sele
     )
     is_charge = counted.c.kind == CHARGE
     kept = sa.and_(is_charge, counted.c.counts)
-    of_order = sa.func.max(sa.case((kept, counted.c.timestamp))).over(
-        partition_by=counted.c.order_id, order_by=(counted.c.timestamp, counted.c.seq), rows=(None, 0)
-    )
-    order_at = sa.case((sa.and_(sa.not_(is_charge), counted.c.order_id.is_not(None)), of_order))
+    order_at = sa.case((sa.not_(is_charge), _paid_before(counted.c, kept)))
     of_order_else_own = sa.func.coalesce(order_at, counted.c.timestamp)
     booked = of_order_else_own if order_refunds else counted.c.timestamp
     rated_at = [of_order_else_own.label(RATED_AT)] if rated else []
@@ -397,6 +394,20 @@ def _booked(order_refunds: bool, whole: bool, few: bool, rated: bool) -> sa.Sele
         sa.case((is_tracked(listed.c), sa.literal(TRACKED)), else_=listed.c.source).label("provider"),
     ).where(listed.c.counts)
     return _with_first_orders(facts.subquery("ledger")) if whole else facts
+
+
+def _paid_before(c: Any, kept: Expression) -> Expression:
+    """When the latest charge of the order of each movement was, by the id of the order or of its payment."""
+
+    def of(id_: Expression) -> Expression:
+        latest = sa.func.max(sa.case((kept, c.timestamp))).over(
+            partition_by=id_, order_by=(c.timestamp, c.seq), rows=(None, 0)
+        )
+        return sa.case((id_.is_not(None), latest))
+
+    of_order, of_payment = of(c.order_id), of(c.payment_id)
+    later = sa.or_(of_order.is_(None), of_payment > of_order)
+    return sa.case((later, of_payment), else_=of_order)
 
 
 def _parts(c: Any) -> list[Expression]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.facts import charge_or_refund, converts
-from plugins.events_sql.orders import repeated_conversions, repeated_money, worked_out_once
+from plugins.events_sql.orders import repeated_conversions, repeated_money, sold_before, worked_out_once
 from plugins.events_sql.prepared import END, START, WORKSPACE, Derived, parameter, source, told
 from plugins.events_sql.rows import naive
 from plugins.events_sql.stitching import person_of
@@ -110,7 +110,7 @@ def _marked(any_revenue: bool, ever: bool) -> sa.Select[Any]:
     """Events that convert or move money, with whether they count; of all time, or since a week before the span."""
     c = EVENTS.c
     convert, kind = converts(c, any_revenue=any_revenue), charge_or_refund(c)
-    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id")]
+    columns = [c[name] for name in (*_ANCHOR, "revenue", "currency", "order_id", "payment_id")]
     looked = [] if ever else [c.timestamp >= _SINCE, c.timestamp < END]
     found = (
         sa.select(*columns, convert.label("converts"), kind.label("kind"))
@@ -154,41 +154,23 @@ def _when(condition: Expression, value: Expression) -> Expression:
 
 def _refunds(marked: sa.CTE, *, order_refunds: bool, since: bool, until: bool) -> sa.Select[Any]:
     """Refunds, of all time or of the span, with the latest charge of their order that is not after them."""
-    refund, order = marked.alias("refund"), marked.alias("charge")
-    before = sa.or_(
-        order.c.timestamp < refund.c.timestamp,
-        sa.and_(order.c.timestamp == refund.c.timestamp, order.c.seq <= refund.c.seq),
-    )
-    joined = refund.outerjoin(
-        order, sa.and_(order.c.is_charge, order.c.order_id == refund.c.order_id, before)
-    )
-    place = sa.func.row_number().over(
-        partition_by=refund.c.seq, order_by=(order.c.timestamp.desc().nulls_last(), order.c.seq.desc())
-    )
+    charges = sa.select(marked).where(marked.c.is_charge).subquery("charge")
+    refund = sa.select(marked).where(marked.c.is_refund).subquery("refund")
+    order = sold_before(refund, charges, "event_name", "visitor_no", "strong_no")
+    joined = refund.outerjoin(order, order.c.refund == refund.c.seq)
     has_order = order.c.seq.is_not(None)
     anchor = [sa.case((has_order, order.c[n]), else_=refund.c[n]).label(n) for n in _ANCHOR]
     booked = sa.func.coalesce(order.c.timestamp, refund.c.timestamp) if order_refunds else refund.c.timestamp
-    found = (
-        sa.select(
-            (refund.c.seq * 2 + 1).label("unit"),
-            *anchor,
-            booked.label("booked"),
-            refund.c.currency,
-            *(
-                sa.literal_column("0", sa.BigInteger).label(name)
-                for name in ("credit", "order_credit", "amount")
-            ),
-            sa.func.abs(refund.c.revenue, type_=sa.BigInteger).label("refunded"),
-            sa.false().label("is_order"),
-            has_order.label("has_path"),
-            place.label("place"),
-        )
-        .select_from(joined)
-        .where(refund.c.is_refund)
-    )
+    found = sa.select(
+        (refund.c.seq * 2 + 1).label("unit"),
+        *anchor,
+        booked.label("booked"),
+        refund.c.currency,
+        *(sa.literal_column("0", sa.BigInteger).label(name) for name in ("credit", "order_credit", "amount")),
+        sa.func.abs(refund.c.revenue, type_=sa.BigInteger).label("refunded"),
+        sa.false().label("is_order"),
+        has_order.label("has_path"),
+    ).select_from(joined)
     if since:
         found = found.where(refund.c.timestamp >= START)
-    if until:
-        found = found.where(refund.c.timestamp < END)
-    listed = found.subquery()
-    return sa.select(*(column for column in listed.c if column.name != "place")).where(listed.c.place == 1)
+    return found.where(refund.c.timestamp < END) if until else found
