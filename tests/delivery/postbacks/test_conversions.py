@@ -137,7 +137,7 @@ async def test_the_outbox_keeps_no_more_of_a_person_than_it_needs_and_that_until
     await shop.send()
     row = await shop.row()
     assert row["request_masked"] == {
-        "event": "Buy", "event_id": "o1", "occurred_at": "2026-07-08T15:01:00.000Z", "action_source": "website",
+        "event": "Buy", "event_id": "o1", "occurred_at": "2026-07-08T15:00:00.000Z", "action_source": "website",
         "value": "12.50", "currency": "EUR", "contents": 0,
         "customer": [
             "email", "phone", "last_name", "ip", "user_agent", "click", "visitor_id", "anonymous_id", "os",

@@ -1,0 +1,50 @@
+"""Whichever call of the stores fails, each conversion ends sent, and the platform can tell a repeat."""
+
+from contextlib import suppress
+from itertools import count
+
+import pytest
+
+from hosts.composition.postbacks import delivery_of
+from service_core.delivery.postbacks.delivering import TURN, PostbackDelivery
+from service_core.insight.ports import StoreUnavailable
+from service_core.kernel.settings import PostbacksSettings
+from service_core.testing.faults import each_call_fails, faulty
+from tests.delivery.postbacks.stage import Shop, staged
+
+
+def failing_with(shop: Shop, faults) -> PostbackDelivery:
+    """The sending of a shop, with faults in all it stands on."""
+    sound = delivery_of(shop.ports, PostbacksSettings())
+    store, events = faulty(shop.store, faults), faulty(shop.ports.events, faults)
+    return PostbackDelivery(
+        sound.senders, {}, store, store, sound.secrets, store, sound.workspaces, events, events, sound.clock
+    )
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+async def test_every_conversion_is_sent_whichever_call_fails(tmp_path, after):
+    async with staged(tmp_path) as shop:
+        shop.sender.batch = 2
+        await shop.rule()
+        numbers = count()
+
+        async def run(faults):
+            orders = [f"o{next(numbers)}" for _ in range(3)]
+            shop.delivery, faults.error = failing_with(shop, faults), StoreUnavailable
+            await shop.sells(*orders)
+            faults.begin(faults.at, after=after)
+            for _ in range(3):  # at once, when it is looked at again, and when a lost turn is over
+                with suppress(StoreUnavailable):
+                    await shop.send()
+                shop.house.now += TURN
+            calls = list(faults.calls)
+            faults.heal()
+            rows = (await shop.rows())[-3:]
+            assert [(row["platform_event_id"], row["status"], row["attempts"]) for row in rows] == [
+                (order, "sent", 1) for order in orders
+            ]
+            assert all(1 <= shop.sender.sent.count(order) <= 2 for order in orders)
+            faults.calls = calls
+
+        assert await each_call_fails(run, after=after) >= 10
