@@ -19,7 +19,8 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
     Raises:
         ValueError: an amount is missing.
     """
-    currency, tax = _currency(order), order.number("total_tax") or _NOTHING
+    currency, told_tax = _currency(order), order.number("total_tax")
+    tax = told_tax or _NOTHING
     subtotal = _required(order, "subtotal_price")
     lines = order.inners("shipping_lines")
     shipping = _sum(lines, "discounted_price", "price")
@@ -30,8 +31,10 @@ def order_amounts(order: MessageFields) -> dict[str, str]:
     return _written(
         currency,
         revenue=max(subtotal - (tax - shipping_tax), _NOTHING) if included else subtotal,
-        tax=tax,
-        shipping=shipping - shipping_tax if included else shipping,
+        tax=told_tax,
+        shipping=(shipping - shipping_tax if included else shipping)
+        if "shipping_lines" in order.values
+        else None,
         discount=discount,
     )
 
@@ -115,6 +118,6 @@ def _in(part: MessageFields, name: str, currency: str) -> Decimal:
     return next((amount for amount in [*told, part.number(name)] if amount is not None), _NOTHING)
 
 
-def _written(currency: str, *, revenue: Decimal, **parts: Decimal) -> dict[str, str]:
-    known = {name: f"{part:f}" for name, part in parts.items() if part >= 0}
+def _written(currency: str, *, revenue: Decimal, **parts: Decimal | None) -> dict[str, str]:
+    known = {name: f"{part:f}" for name, part in parts.items() if part is not None and part >= 0}
     return {"revenue": f"{revenue:f}", "currency": currency, **known}

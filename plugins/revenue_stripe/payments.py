@@ -1,7 +1,7 @@
 """Messages about money: payments, invoices, Checkout sessions, refunds and disputes.
 
-The id of an order is that of its invoice where there is one, else that of its payment: so the three
-messages of one payment tell of one order.
+The id of an order is the ``order_id`` of its metadata, else its invoice, else its payment. Which of them a
+message tells differs; what all of one payment share is the id of the payment, or of the invoice.
 """
 
 from collections.abc import Iterable
@@ -30,8 +30,7 @@ def payment_succeeded(event: StripeEvent) -> Mapped:
             shipping=details.inner("shipping").number("amount"),
             discount=details.number("discount_amount"),
         ),
-        "order_id": _invoice(about) or payment,
-        "payment_id": payment,
+        **_order(about, payment, _invoice(about) or payment),
     }
     return event.mapped(PURCHASE, properties, payment=payment)
 
@@ -39,15 +38,14 @@ def payment_succeeded(event: StripeEvent) -> Mapped:
 def invoice_paid(event: StripeEvent) -> Mapped:
     """A paid invoice, of a subscription or by itself; one over nothing, as of a trial, is no purchase."""
     about, paid = event.about, event.amount("amount_paid")
-    discount = _sum(about.inners("total_discount_amounts"))
+    discount = _told_sum(about, "total_discount_amounts")
     payment, subscription = _payment_of_invoice(about), _subscription_of_invoice(about)
     if paid == 0 and not discount and (about.number("subtotal") or _NOTHING) <= 0:
         return event.mapped(None, {"subscription_id": subscription}, payment=payment)
-    tax, shipping = _tax(about), about.inner("shipping_cost").number("amount_subtotal")
+    tax, shipping = _tax(about), _shipping(about)
     properties = {
         **_money(event, paid, tax=tax, shipping=shipping, discount=discount),
-        "order_id": about.required("id"),
-        "payment_id": payment,
+        **_order(about, payment, about.required("id")),
         "subscription_id": subscription,
         "billing_reason": about.text("billing_reason"),
     }
@@ -85,8 +83,7 @@ def session_completed(event: StripeEvent) -> Mapped:
             shipping=totals.number("amount_shipping"),
             discount=totals.number("amount_discount"),
         ),
-        "order_id": payment or reference(about, "invoice") or session,
-        "payment_id": payment,
+        **_order(about, payment, payment or reference(about, "invoice") or session),
         "checkout_session_id": session,
         "subscription_id": reference(about, "subscription"),
     }
@@ -100,8 +97,7 @@ def charge_refunded(event: StripeEvent) -> Mapped:
     payment = reference(about, "payment_intent")
     properties = {
         **_back(event, back),
-        "order_id": _invoice(about) or payment or about.required("id"),
-        "payment_id": payment,
+        **_order(about, payment, _invoice(about) or payment or about.required("id")),
         "charge_id": about.required("id"),
     }
     return event.mapped(REFUND, properties, payment=payment)
@@ -115,8 +111,7 @@ def dispute_closed(event: StripeEvent) -> Mapped:
     payment, charge = reference(about, "payment_intent"), reference(about, "charge")
     properties = {
         **_back(event, event.amount("amount")),
-        "order_id": payment or charge,
-        "payment_id": payment,
+        **_order(about, payment, payment or charge),
         "charge_id": charge,
         "dispute_id": about.required("id"),
         "reason": about.text("reason"),
@@ -151,10 +146,34 @@ def _net(paid: Decimal, tax: Decimal | None, shipping: Decimal | None) -> Decima
     return max(paid - (tax or _NOTHING) - (shipping or _NOTHING), _NOTHING)
 
 
+def _order(about: MessageFields, payment: str | None, own: str | None) -> dict[str, str | None]:
+    """By what others know the order: the merchant's id of it where the metadata has one."""
+    named = about.inner("metadata").text("order_id")
+    return {"order_id": named or own, "payment_id": payment or (own if named else None)}
+
+
 def _tax(invoice: MessageFields) -> Decimal | None:
-    """In versions of the API since 2025-03-31, and before."""
-    parts = invoice.inners("total_taxes") or invoice.inners("total_tax_amounts")
-    return _sum(parts) if parts else invoice.number("tax")
+    """In versions of the API since 2025-03-31, and before; what is null there is nothing."""
+    for name in ("total_taxes", "total_tax_amounts"):
+        if invoice.inners(name):
+            return _sum(invoice.inners(name))
+    told = {"total_taxes", "total_tax_amounts", "tax"} & invoice.values.keys()
+    return (invoice.number("tax") or _NOTHING) if told else None
+
+
+def _shipping(invoice: MessageFields) -> Decimal | None:
+    """Before its taxes; an invoice without any says null."""
+    told = invoice.inner("shipping_cost").number("amount_subtotal")
+    return _NOTHING if told is None and _is_null(invoice, "shipping_cost") else told
+
+
+def _told_sum(about: MessageFields, name: str) -> Decimal | None:
+    """The amounts of a list together: nothing of an empty one, unknown without any."""
+    return _sum(about.inners(name)) if name in about.values else None
+
+
+def _is_null(about: MessageFields, name: str) -> bool:
+    return name in about.values and about.values[name] is None
 
 
 def _sum(parts: Iterable[MessageFields]) -> Decimal:

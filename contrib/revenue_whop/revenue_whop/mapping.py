@@ -52,6 +52,8 @@ def _payment(data: MessageFields, order_id: str) -> Iterator[tuple[str, str]]:
     yield "revenue", f"{total - (tax or 0):f}"
     if tax is not None and tax >= 0:
         yield "tax", f"{tax:f}"
+    if "promo_code" in data.values and data.values["promo_code"] is None:
+        yield "discount", "0"
 
 
 def _names(data: MessageFields) -> dict[str, str]:

@@ -74,6 +74,13 @@ def _money(message: AppStoreMessage, price: Decimal, currency: str) -> Iterator[
         # Within days a second charge of an order is left out as a repeat, and what came back is none.
         reversed_ = message.kind is AppStoreKind.REFUND_REVERSED
         yield "reversed_order_id" if reversed_ else "order_id", message.transaction_id
-    if message.paid is not None and message.commission is not None and message.commission >= 0:
-        fee = to_minor(price * message.commission, currency)
-        yield "fee", f"{to_major(fee, currency):f}"
+    if price >= 0:
+        yield "shipping", "0"  # what app stores sell comes over the wire
+        yield from _fee(message, price, currency)
+
+
+def _fee(message: AppStoreMessage, price: Decimal, currency: str) -> Iterator[tuple[str, str]]:
+    """What the store keeps: a share of the price, of nothing nothing."""
+    share = message.commission if price else Decimal(0)
+    if share is not None and share >= 0:
+        yield "fee", f"{to_major(to_minor(price * share, currency), currency):f}"
