@@ -108,13 +108,13 @@ from service_core.commerce.ads.model import Level as Level
 from service_core.commerce.ads.model import SpendRow as SpendRow
 from service_core.commerce.ads.ports import AdPlatform as AdPlatform
 from service_core.commerce.ads.ports import Movable as Movable
-from service_core.commerce.ads.ports import PlatformDown as PlatformDown
-from service_core.commerce.ads.ports import PlatformRefused as PlatformRefused
 from service_core.commerce.ads.ports import SpendPlan as SpendPlan
 from service_core.commerce.ads.ports import SpendStore as SpendStore
 from service_core.commerce.ads.ports import SpendSum as SpendSum
 from service_core.commerce.costs.model import ItemCost as ItemCost
 from service_core.commerce.costs.model import KnownBy as KnownBy
+from service_core.commerce.platform_faults import PlatformDown as PlatformDown
+from service_core.commerce.platform_faults import PlatformRefused as PlatformRefused
 from service_core.commerce.providers.app_stores.events import map_app_store as map_app_store
 from service_core.commerce.providers.app_stores.model import AppStoreKind as AppStoreKind
 from service_core.commerce.providers.app_stores.model import AppStoreMessage as AppStoreMessage
@@ -254,6 +254,7 @@ from service_core.insight.items.sales import listing as listing
 from service_core.insight.items.sales import returning as returning
 from service_core.insight.lookups.ports import TagClicks as TagClicks
 from service_core.insight.lookups.ports import VisitClaims as VisitClaims
+from service_core.insight.mails import tells_mail as tells_mail
 from service_core.insight.measures import NOT_SET as NOT_SET
 from service_core.insight.measures import DailyMean as DailyMean
 from service_core.insight.measures import Difference as Difference
@@ -269,7 +270,6 @@ from service_core.insight.measures import distinct as distinct
 from service_core.insight.measures import total as total
 from service_core.insight.orders import CHARGE as CHARGE
 from service_core.insight.orders import FREE_ORDERS as FREE_ORDERS
-from service_core.insight.mails import tells_mail as tells_mail
 from service_core.insight.orders import MONEY_PARTS as MONEY_PARTS
 from service_core.insight.orders import REFUND as REFUND
 from service_core.insight.orders import REPEAT as REPEAT

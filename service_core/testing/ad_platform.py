@@ -22,7 +22,8 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
-from service_core.commerce.ads.ports import AdPlatform, PlatformDown, PlatformRefused
+from service_core.commerce.ads.ports import AdPlatform
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 
 FIGURES: Final = ("spend", "impressions", "clicks", "reach", "conversions", "conversion_value")
 EUROS: Final = AdAccount("act_1", "Main", "EUR", "Europe/Berlin")

@@ -22,7 +22,7 @@ from uuid import UUID
 
 import pytest
 
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
     Accepted,
     ActionSource,

@@ -7,7 +7,7 @@ import pytest
 from hosts.composition import compose
 from service_core import builtin
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
-from service_core.commerce.ads.ports import PlatformRefused
+from service_core.commerce.platform_faults import PlatformRefused
 from service_core.extension.hooks import hook
 from service_core.extension.registry import load
 

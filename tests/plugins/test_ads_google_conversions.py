@@ -11,7 +11,7 @@ import pytest
 from plugins import ads_google
 from plugins.ads_google.conversions import CONVERSIONS, send
 from plugins.ads_google.payload import body_of, conversion_of
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
     Accepted,
     ActionSource,

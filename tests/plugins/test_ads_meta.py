@@ -10,7 +10,8 @@ from plugins import ads_meta
 from plugins.ads_meta.adapter import MetaAds
 from plugins.ads_meta.mapping import row_of
 from service_core.commerce.ads.model import AdAccount, Level
-from service_core.commerce.ads.ports import Movable, PlatformDown, PlatformRefused
+from service_core.commerce.ads.ports import Movable
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.extension.registry import load
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import EUROS, FIRST, THIRD, AdPlatformConformance, Stage

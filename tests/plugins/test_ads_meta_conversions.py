@@ -10,7 +10,7 @@ import pytest
 from plugins import ads_meta
 from plugins.ads_meta.conversions import CONVERSIONS
 from plugins.ads_meta.payload import body_of, event_of
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
     Accepted,
     ActionSource,

@@ -10,7 +10,7 @@ import pytest
 from plugins import ads_openai
 from plugins.ads_openai.conversions import CONVERSIONS
 from plugins.ads_openai.payload import SHAPES, body_of, event_of
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import (
     ActionSource,
     ClickId,

@@ -9,7 +9,8 @@ from plugins import ads_tiktok
 from plugins.ads_tiktok.adapter import TikTokAds
 from plugins.ads_tiktok.mapping import account_of, row_of
 from service_core.commerce.ads.model import AdAccount, Level
-from service_core.commerce.ads.ports import Movable, PlatformDown, PlatformRefused
+from service_core.commerce.ads.ports import Movable
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.extension.registry import load
 from service_core.kernel.money import to_major
 from service_core.testing.ad_platform import FIRST, THIRD, AdPlatformConformance, Stage

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from service_core.commerce.ads.ad_figures import seconds_to_wait
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.kernel.clock import Clock
 
 

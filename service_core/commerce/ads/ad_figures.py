@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from service_core.commerce.ads.ports import PlatformDown
+from service_core.commerce.platform_faults import PlatformDown
 from service_core.kernel.money import to_major, to_minor
 
 Told = str | int | Decimal | None

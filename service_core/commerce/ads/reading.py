@@ -7,8 +7,9 @@ from typing import ClassVar, Final, TypeAlias
 from uuid import UUID
 
 from service_core.commerce.ads.model import AdAccount, Level, SpendRow
-from service_core.commerce.ads.ports import AdPlatform, PlatformRefused, SpendStore
+from service_core.commerce.ads.ports import AdPlatform, SpendStore
 from service_core.commerce.ads.sync import days_to_read, in_parts, refused, synced, to_read
+from service_core.commerce.platform_faults import PlatformRefused
 from service_core.commerce.rounds import Place, Progress, Rounds, Visit
 from service_core.insight.connections.model import Connection, ProviderKind
 

@@ -7,7 +7,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from service_core.commerce.ads.model import AdAccount
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.insight.connections.model import ConnectedAccount, Connection, ConnectionStatus
 
 TRAILING_DAYS: Final = 28

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from traceback import format_tb
 from typing import Final, NamedTuple
 
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.breaker import AccountState, answered, counted, refused, unanswered
 from service_core.delivery.postbacks.conversions import masked
 from service_core.delivery.postbacks.model import (

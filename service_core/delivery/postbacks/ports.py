@@ -6,7 +6,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Final, Protocol, runtime_checkable
 
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import Conversion, Destination, SendOutcome
 from service_core.workspace.rules.platforms import Platform
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from service_core.commerce.ads import ad_calls
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
 

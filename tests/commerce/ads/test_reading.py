@@ -8,9 +8,10 @@ from uuid import uuid4
 import pytest
 
 from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused, SpendPlan
+from service_core.commerce.ads.ports import SpendPlan
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.sync import days_to_read, in_parts
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.commerce.providers.ports import VaultShut
 from service_core.commerce.rounds import pause
 from service_core.insight.connections.model import (

@@ -14,7 +14,7 @@ from hosts.worker.consumer import pipeline_of
 from plugins.workspace_sql.postback_tables import POSTBACKS
 from service_core import builtin
 from service_core.access.keys import mint_key
-from service_core.commerce.ads.ports import PlatformDown, PlatformRefused
+from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.delivery.postbacks.model import Accepted, Conversion, Destination
 from service_core.delivery.postbacks.ports import BatchRejected, Terms, Throttle
 from service_core.extension.hooks import hook

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from service_core.commerce.ads.ports import PlatformDown
+from service_core.commerce.platform_faults import PlatformDown
 from service_core.delivery.postbacks.model import (
     Accepted,
     ActionSource,
