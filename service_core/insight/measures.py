@@ -81,7 +81,7 @@ class Relation(StrEnum):
     ``MONEY``
         Facts of the money ledger (semantics 10; `orders`). Columns: ``kind`` (``charge``,
         ``refund``), ``amount`` (minor units, positive); ``gross``, ``discount``, ``tax``, ``shipping``
-        and ``fee`` of a charge, each absent where it is not known (`orders.parts_of`); ``currency``, ``provider``, ``order_id``,
+        and ``fee`` of a charge, each absent where it is not known (`orders.parts_of`); ``currency``, ``no_rate``, ``provider``, ``order_id``,
         ``person``, ``first_order`` (a charge, the person's first ever), ``person_is_new`` (its
         first event ever lies in the range). Charges of one order within 7 days count once, whoever reports
         them: that of a storefront before that of a payment provider, that before a tracked one, one that
@@ -98,7 +98,11 @@ class Relation(StrEnum):
         ``touch.*`` (columns of `ports.Touch`, None without a touch), ``attributed`` (it has a
         touch), ``credit``, ``order_credit``, ``amount``, ``refunded`` (its share of each, split by
         largest remainder), ``is_order`` (the unit is a charge), ``first_order``, ``event_name``,
-        ``currency``, ``person_is_new``.
+        ``currency`` (that its money is told in), ``no_rate``, ``person_is_new``.
+
+    With `Scan.rates` money of other currencies is told in the scan's, each movement by `Rates.worth` of the
+    day it moved on, in the scan's zone; a refund has the day of its order. ``currency`` of MONEY stays what was
+    paid. ``no_rate`` is true where it is another one and there is no rate; then money is as it was paid.
 
     Rows of the following come from other sources than the event store; it is never asked for them.
 
@@ -108,7 +112,7 @@ class Relation(StrEnum):
         of campaigns. A day is in the span when any part of the workspace day of its date is; it stands
         in the bucket that holds the start of that day, else in the nearest. Columns: ``platform``,
         ``account_id``, ``campaign_id``, ``campaign_name``, ``group_id``, ``group_name``, ``ad_id``,
-        ``ad_name``, ``currency``; and ``spend`` and ``conversion_value`` (minor units),
+        ``ad_name``, ``currency``, ``no_rate``; and ``spend`` and ``conversion_value`` (minor units),
         ``impressions``, ``clicks``, ``reach``, ``conversions`` (in millionths), each absent where the
         platform left it out. Conditions on these are met by days, and by entities where they are
         grouped by.
