@@ -1,16 +1,19 @@
 """Matching events with rules, and sending what they fire, put together once."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from hosts.composition.ports import Ports
 from service_core.access.workspaces import Workspaces
-from service_core.delivery.postbacks.delivering import PostbackDelivery
 from service_core.delivery.postbacks.matching import Matching
 from service_core.delivery.postbacks.ports import ConversionSender, MovableSender
 from service_core.extension.registry import Registry
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import PostbacksSettings
 from service_core.workspace.rules.platforms import Platforms
+
+if TYPE_CHECKING:
+    from service_core.delivery.postbacks.delivering import PostbackDelivery
 
 
 def matching_of(ports: Ports) -> Matching | None:
@@ -19,12 +22,14 @@ def matching_of(ports: Ports) -> Matching | None:
     return Matching(senders, store, store, store, ports.clock) if senders else None
 
 
-def delivery_of(ports: Ports, settings: PostbacksSettings) -> PostbackDelivery | None:
+def delivery_of(ports: Ports, settings: PostbacksSettings) -> "PostbackDelivery | None":
     """What sends conversions over the ports of a deployment; None without a sender.
 
     Raises:
         StartupError: the settings name a platform without a sender, or one whose sender knows no other address.
     """
+    from service_core.delivery.postbacks.delivering import PostbackDelivery  # noqa: PLC0415 - one role sends
+
     senders = _senders(ports.conversion_senders, settings)
     store, events = ports.workspace, ports.events
     if not senders:

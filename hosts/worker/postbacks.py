@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hosts.waiting import waited
-from service_core.delivery.postbacks.delivering import PostbackDelivery
-from service_core.delivery.postbacks.postback import PostbackQueue
+
+if TYPE_CHECKING:
+    from service_core.delivery.postbacks.delivering import PostbackDelivery
+    from service_core.delivery.postbacks.postback import PostbackQueue
 
 LOOK_SECONDS: Final = 5
 TOGETHER: Final = 32
@@ -18,7 +20,7 @@ DRAIN_SECONDS: Final = 20
 _log: Final = logging.getLogger("touchpoint.postbacks")
 
 
-async def send_postbacks(delivery: PostbackDelivery, stop: asyncio.Event) -> None:
+async def send_postbacks(delivery: "PostbackDelivery", stop: asyncio.Event) -> None:
     """Look again and again which accounts have something to be sent, and send it, until ``stop`` is set."""
     busy: dict[PostbackQueue, asyncio.Task[None]] = {}
     free = asyncio.Semaphore(TOGETHER)
@@ -36,7 +38,7 @@ async def send_postbacks(delivery: PostbackDelivery, stop: asyncio.Event) -> Non
         await asyncio.gather(*busy.values(), return_exceptions=True)
 
 
-async def _due(delivery: PostbackDelivery) -> Sequence[PostbackQueue]:
+async def _due(delivery: "PostbackDelivery") -> "Sequence[PostbackQueue]":
     try:
         return await delivery.due()
     except Exception:  # noqa: BLE001 - the next look comes
@@ -45,7 +47,7 @@ async def _due(delivery: PostbackDelivery) -> Sequence[PostbackQueue]:
 
 
 async def _deliver(
-    delivery: PostbackDelivery, queue: PostbackQueue, free: asyncio.Semaphore, stop: asyncio.Event
+    delivery: "PostbackDelivery", queue: "PostbackQueue", free: asyncio.Semaphore, stop: asyncio.Event
 ) -> None:
     """Send to one account; what goes wrong is logged, and the next look comes."""
     async with free:
