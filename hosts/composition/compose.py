@@ -31,6 +31,7 @@ from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.costs.source import CostSource
 from service_core.commerce.providers.polling import ProviderReading
 from service_core.commerce.providers.ports import ConnectionSecrets
+from service_core.commerce.providers.reach import ProviderReach
 from service_core.commerce.subscriptions.source import SubscriptionSource
 from service_core.delivery.postbacks.source import DeliverySource
 from service_core.extension.registry import Registry, load
@@ -53,8 +54,8 @@ from service_core.insight.fx.rated import Rated
 from service_core.insight.lookups.resolve import Resolver
 from service_core.insight.ports import Aggregates
 from service_core.insight.query.questions import Questions
-from service_core.insight.query.sources import EventSource, Source
 from service_core.insight.query.rated import RatedSource
+from service_core.insight.query.sources import EventSource, Source
 from service_core.kernel.clock import Clock, system_clock
 from service_core.kernel.errors import StartupError
 from service_core.kernel.settings import Settings
@@ -185,7 +186,13 @@ def _offers(
         registry.catalog,
         with_absent(
             [
-                EventSource(credited, credited, ports.queue, models),
+                EventSource(
+                    credited,
+                    credited,
+                    ports.queue,
+                    models,
+                    ProviderReach(ports.workspace, ports.workspace),
+                ),
                 *_rated(
                     ports,
                     SpendSource(ports.workspace, ports.workspace),

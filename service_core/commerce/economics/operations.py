@@ -170,7 +170,7 @@ class _Told:
         return Completeness(complete=whole, revenue=revenue, spend=spend, costs=costs)
 
     def _revenue(self) -> RevenueCompleteness:
-        through = self._through(self.states[Relation.MONEY].watermark)
+        through = self._through(self.states[Relation.MONEY].through(Relation.MONEY))
         return RevenueCompleteness(complete=self._is_whole("revenue", through), through=through)
 
     def _spend(self) -> SpendCompleteness:

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from service_core.access.model import Workspace
-from service_core.commerce.providers.model import ProviderRead
 from service_core.commerce.providers.ports import ProviderReads
-from service_core.commerce.rounds import reaches_to
+from service_core.commerce.providers.reach import read_through
 from service_core.commerce.subscriptions.movements import MovementKind
 from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
 from service_core.commerce.subscriptions.worth import Worth
@@ -106,7 +105,7 @@ class SubscriptionSource:
             return _silent(now, Reason.SOURCE_ERROR)
         ours = [one for one in known if one.kind is ProviderKind.REVENUE]
         live: dict[tuple[str, Operand], SourceState] = {
-            ("provider", one.provider): SourceState(_through(reads.get(one.provider), now))
+            ("provider", one.provider): SourceState(read_through(reads.get(one.provider), now))
             for one in ours
             if one.is_live
         }
@@ -115,10 +114,6 @@ class SubscriptionSource:
         if not live:
             return _silent(now, Reason.NO_REVENUE_PROVIDER)
         return SourceState(min(state.watermark for state in live.values()), within=live)
-
-
-def _through(read: ProviderRead | None, now: datetime) -> datetime:
-    return now if read is None or read.read_at is None else reaches_to(read.read_at, now)
 
 
 def _silent(now: datetime, reason: Reason) -> SourceState:

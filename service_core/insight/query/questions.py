@@ -133,5 +133,5 @@ def _reason(leaf: Leaf, states: Mapping[Relation, SourceState], held: Mapping[st
 
 
 def _watermark(who: Caller, states: Mapping[Relation, SourceState]) -> datetime:
-    measured = (state.watermark for relation, state in states.items() if relation not in state.reasons)
+    measured = (state.through(of) for of, state in states.items() if of not in state.reasons)
     return min(measured, default=who.now)

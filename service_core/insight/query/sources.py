@@ -26,12 +26,18 @@ class SourceState:
         reasons: the relations of which it measures nothing for this workspace, each with why.
         several: dimensions its rows have more than one value of; see `Leaf.apart`.
         within: what it can say of the rows of one value alone, where that is another thing.
+        behind: relations that reach less far, each to when.
     """
 
     watermark: datetime
     reasons: Mapping[Relation, Reason] = field(default_factory=dict)
     several: frozenset[str] = frozenset()
     within: Mapping[tuple[str, Operand], "SourceState"] = field(default_factory=dict)
+    behind: Mapping[Relation, datetime] = field(default_factory=dict)
+
+    def through(self, relation: Relation) -> datetime:
+        """Up to when the data of a relation is believed present."""
+        return min(self.watermark, self.behind.get(relation, self.watermark))
 
     def of(self, held: Mapping[str, Operand]) -> "SourceState":
         """What it can say of rows that are all of the values held."""
@@ -76,9 +82,21 @@ NOT_CONNECTED: Final = {
 """What was never connected was never measured: why a relation without a source is unknown (semantics 19.3)."""
 
 
+class Reach(Protocol):
+    """How far the money that others tell reaches, once somebody asks them for it."""
+
+    async def through(self, workspace: Workspace, now: datetime) -> datetime:
+        """Up to when it is believed present."""
+
+
+_MONEY: Final = (Relation.MONEY, Relation.CREDITS)
+
+
 @dataclass(frozen=True, slots=True)
 class EventSource:
     """The event store, up to date as long as no queued event has waited for five minutes.
+
+    Money reaches no further than its providers were asked for it.
 
     Credits by a data-driven model are shared out here, from its totals and its paths.
     """
@@ -87,6 +105,7 @@ class EventSource:
     paths: Paths
     queue: Queue
     models: Models
+    providers: Reach | None = None
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -99,6 +118,10 @@ class EventSource:
             return await FittedCredits(self.events, self.paths, self.models).aggregate(plan, plan.credit)
         return await self.events.aggregate(plan)
 
-    async def state(self, workspace: Workspace, now: datetime) -> SourceState:  # noqa: ARG002  one queue serves all
+    async def state(self, workspace: Workspace, now: datetime) -> SourceState:
         """Always measured; the queue tells how far."""
-        return SourceState(await data_through(self.queue, now))
+        through = await data_through(self.queue, now)
+        if self.providers is None:
+            return SourceState(through)
+        money = await self.providers.through(workspace, now)
+        return SourceState(through, behind=dict.fromkeys(_MONEY, money) if money < through else {})
