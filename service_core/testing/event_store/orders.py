@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 from itertools import permutations
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
-from service_core.insight.measures import Predicate, Relation, count, distinct, total
+from service_core.insight.measures import Op, Predicate, Relation, count, distinct, total
 from service_core.insight.ports import Credit, Weighting
 from service_core.testing.event_store.kit import (
     CONVERTED,
@@ -110,3 +110,86 @@ class Orders(Kit):
             )
         await store.append(story.events)
         assert await split_by(store, story.scan(MARCH), REVENUE, "provider") == {"superwall": 20}
+
+    async def test_what_a_charge_consists_of_is_known_as_far_as_its_provider_told_it(
+        self, store: Store, story: Story
+    ) -> None:
+        day: dict[str, Any] = {"at": "2026-03-03", "visitor": "A1"}
+        whole: dict[str, Any] = {"discount": 1_000, "tax": 855, "shipping": 495, "fee": 320}
+        story.happens("order_paid", source="shopify", revenue=9_000, order_id="1", **whole, **day)
+        story.happens("purchase", source="stripe", revenue=2_000, order_id="2", discount=0, tax=0, **day)
+        story.happens("purchase", source="web", revenue=700, order_id="3", **day)
+        story.happens("refund", source="shopify", revenue=-100, order_id="1", **day)
+        await store.append(story.events)
+        scan = story.scan(MARCH)
+        for part, told, untold in (
+            ("gross", 10_000 + 2_000 + 700, 0),
+            ("discount", 1_000, 0),
+            ("tax", 855, 0),
+            ("shipping", 495, 1),
+            ("fee", 320, 1),
+        ):
+            gaps = count(Relation.MONEY, CHARGE, Predicate(part, Op.IS_NOT_SET))
+            assert await measure(store, scan, total(part, Relation.MONEY), gaps) == (told, untold), part
+        fees = await split_by(store, scan, total("fee", Relation.MONEY, CHARGE), "provider")
+        assert fees == {"shopify": 320, "stripe": 0, "tracked": 0}
+
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    async def test_of_the_messages_of_a_payment_the_one_counts_that_knows_most(
+        self, store: Store, story: Story, order: tuple[int, ...]
+    ) -> None:
+        told: tuple[dict[str, Any], ...] = (
+            {"revenue": 10_800, "order_id": "pi_1", "payment_id": "pi_1"},
+            {"revenue": 10_000, "order_id": "in_1", "payment_id": "pi_1", "tax": 800, "discount": 0},
+            {"revenue": 10_000, "order_id": "in_1", "tax": 800},
+        )
+        for minute, place in enumerate(order):
+            at = f"2026-03-03T10:0{minute}"
+            story.happens("purchase", at=at, visitor="A1", source="stripe", **told[place])
+        await store.append(story.events)
+        gross = total("gross", Relation.MONEY)
+        assert await measure(store, story.scan(MARCH), CHARGES, REVENUE, gross) == (1, 10_000, 10_000)
+
+    @pytest.mark.parametrize("tracked_first", [True, False])
+    @pytest.mark.parametrize(
+        ("site", "paid"),
+        [
+            ({"order_id": "1001", "payment_id": "pi_1"}, {"order_id": "in_1", "payment_id": "pi_1"}),
+            ({"order_id": "pi_1"}, {"order_id": "in_1", "payment_id": "pi_1"}),
+            ({"payment_id": "in_1"}, {"order_id": "in_1"}),
+            ({"order_id": "1001", "payment_id": "evt_1"}, {"order_id": "in_1", "message_id": "evt_1"}),
+        ],
+    )
+    async def test_an_order_is_known_by_its_payment_and_its_message_too(
+        self, store: Store, story: Story, site: dict[str, Any], paid: dict[str, Any], tracked_first: bool
+    ) -> None:
+        told = [("web", 10_800, site), ("stripe", 10_000, paid)]
+        for minute, (source, amount, ids) in enumerate(told if tracked_first else told[::-1]):
+            at = f"2026-03-03T10:0{minute}"
+            story.happens("purchase", at=at, visitor="A1", source=source, revenue=amount, **ids)
+            await store.append(story.events[-1:])
+        scan = story.scan(MARCH)
+        assert await measure(store, scan, CHARGES, REVENUE, CONVERTED) == (1, 10_000, 1)
+        credited = (CREDITED, CREDITED_ORDERS, CREDITED_MONEY)
+        assert await measure(store, scan, *credited, credit=LAST) == (1_000_000, 1_000_000, 10_000)
+
+    async def test_what_was_tracked_twice_under_one_payment_alone_is_one_and_other_orders_stay_apart(
+        self, store: Store, story: Story
+    ) -> None:
+        for ids in ({"payment_id": "pi_1"}, {"payment_id": "pi_1"}, {"order_id": "1"}, {"order_id": "2"}):
+            story.happens("purchase", at="2026-03-03", visitor="A1", source="api", revenue=500, **ids)
+        await store.append(story.events)
+        assert await measure(store, story.scan(MARCH), CHARGES, CONVERTED) == (3, 3)
+
+    async def test_a_refund_goes_back_to_its_order_by_the_payment_too(
+        self, store: Store, story: Story
+    ) -> None:
+        story.happens("page_view", at="2026-03-01", visitor="A1", **campaign("google", "cpc"))
+        paid = {"source": "stripe", "payment_id": "pi_1"}
+        story.happens("purchase", at="2026-03-02", visitor="A1", revenue=900, order_id="1001", **paid)
+        story.happens("refund", at="2026-03-20", visitor="B1", revenue=-900, order_id="pi_1", **paid)
+        await store.append(story.events)
+        early = story.scan(days("2026-03-01", "2026-03-10"), order_refunds=True)
+        assert await measure(store, early, REVENUE, REFUNDS) == (900, 900)
+        credited = await split_by(store, early, CREDITED_REFUNDS, "touch.utm_source", credit=LAST)
+        assert credited == {"google": 900}
