@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from service_core.insight.conversions import REFUND_EVENTS, UNPAID
 from service_core.insight.items.item_lists import listed
-from service_core.insight.orders import REPEAT, each_order_once, moment, standing
+from service_core.insight.orders import REPEAT, each_order_once, moment, order_ids, standing
 from service_core.intake.model import Event
 
 
@@ -21,21 +21,20 @@ def listing(charge: Event, reports: Iterable[Event]) -> Event:
         charge: one that counts.
         reports: all charges.
     """
-    if listed(charge.event_data) or charge.order_id is None:
+    if listed(charge.event_data):
         return charge
+    ids = order_ids(charge)
     near = [
         one
         for one in reports
-        if one.order_id == charge.order_id
-        and abs(one.timestamp - charge.timestamp) < REPEAT
-        and listed(one.event_data)
+        if ids & order_ids(one) and abs(one.timestamp - charge.timestamp) < REPEAT and listed(one.event_data)
     ]
     return max(sorted(near, key=moment), key=standing, default=charge)
 
 
 def returning(events: Iterable[Event]) -> Sequence[Event]:
     """The events that tell what came back, those left out that another report makes superfluous."""
-    return each_order_once((e for e in events if _returns(e)), lambda e: e.order_id, in_parts=True)
+    return each_order_once((e for e in events if _returns(e)), order_ids, in_parts=True)
 
 
 def _returns(event: Event) -> bool:

@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from random import Random
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
 
 from service_core.insight.items.item_lists import MILLION
 from service_core.insight.items.ports import ItemPlan, Items, ItemSum
 from service_core.kernel.ranges import Unit
 from service_core.kernel.series import cover
+from service_core.testing.event_store.agreement import agree, on_worlds
 from service_core.testing.event_store.kit import Kit, Store
+from service_core.testing.generated import World, worlds
 from service_core.testing.story import Story, days, instant
 
 MARCH: Final = days("2026-03-01", "2026-03-31")
@@ -37,6 +41,24 @@ async def pieces(store: Items, plan: ItemPlan, *keys: str) -> dict[Any, float]:
 def in_order(sums: Sequence[ItemSum]) -> list[ItemSum]:
     """Sums as a list that compares."""
     return sorted(sums, key=repr)
+
+
+def _move(story: Story, random: Random) -> None:
+    """A sale or a refund by anybody, at any time of the month, that lists something or nothing."""
+    lines = [SHIRT, CAP, {"sku": "SHIRT", "quantity": "1.5"}, {"variant_id": 7}, {"quantity": "?"}, None, {}]
+    at = datetime(2026, 3, random.randint(1, 30), random.choice((0, 12)), tzinfo=UTC)
+    data = random.choice(({}, {"product_id": "pro"}, of(*random.choices(lines, k=3))["event_data"]))
+    story.happens(
+        random.choice(("purchase", "order_paid", "refund", "signup")),
+        at=at,
+        visitor="A1",
+        source=random.choice(("web", "stripe", "shopify", "superwall")),
+        revenue=random.choice((None, 0, 100, 2_000, -500)),
+        order_id=random.choice(("O1", "O2", "O3", None)),
+        payment_id=random.choice(("O1", "P1", None, None)),
+        is_test=random.random() < 0.1,
+        event_data=data,
+    )
 
 
 class Sold(Kit):
@@ -109,10 +131,16 @@ class Sold(Kit):
         report("api", "O3", {"sku": "LATE"}, at="2026-03-03T11:00")
         report("stripe", "O4", at="2026-03-20T10:00")
         report("web", "O4", {"sku": "OTHER"}, at="2026-03-01T10:00")
+        story.happens(
+            "purchase", at="2026-03-04", visitor="A1", revenue=1, order_id="pi_5", **of({"sku": "PIN"})
+        )
+        paid: Mapping[str, Any] = {"source": "stripe", "order_id": "in_5", "payment_id": "pi_5"}
+        story.happens("purchase", at="2026-03-04", visitor="A1", revenue=1, **paid)
         await store.append(story.events)
         plan = ItemPlan(story.scan(MARCH))
         assert await pieces(store, plan, "sku", "provider") == {
             ("SHIRT", "stripe"): 2,
+            ("PIN", "stripe"): 1,
             ("MUG", "shopify"): 1,
             ("EARLY", "stripe"): 1,
             (None, "stripe"): 1,
@@ -150,6 +178,23 @@ class Sold(Kit):
         story.happens("refund", at="2026-03-05", visitor="A1", is_test=True, **of(SHIRT))
         await store.append(story.events)
         assert await pieces(store, ItemPlan(story.scan(MARCH)), "sku", "provider") == {("CAP", "shopify"): -2}
+
+    @given(drawn=worlds())
+    @on_worlds
+    async def test_a_store_and_the_oracle_agree_on_any_orders(
+        self, store: Store, oracle: Store, drawn: tuple[World, Random]
+    ) -> None:
+        story, random = Story(), drawn[1]
+        for _ in range(60):
+            _move(story, random)
+        await store.append(story.events)
+        await oracle.append(story.events)
+        for order_refunds in (False, True):
+            first, last = sorted(random.sample(range(1, 31), 2))
+            span = days(f"2026-03-{first:02}", f"2026-03-{last:02}")
+            edges = tuple(instant(f"2026-03-{day:02}") for day in sorted(random.sample(range(1, 31), 3)))
+            plan = ItemPlan(story.scan(span, order_refunds=order_refunds), edges)
+            await agree(store, oracle, "items", plan, shown=in_order)
 
     async def test_items_are_booked_in_buckets(self, store: Store, story: Story, oracle: Store) -> None:
         zone = ZoneInfo("America/New_York")  # March 8 has 23 hours there
