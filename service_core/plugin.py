@@ -100,7 +100,7 @@ from service_core.changes.resource import State as State
 from service_core.changes.resource import Writable as Writable
 from service_core.changes.write import Plan as Plan
 from service_core.changes.write import Writes as Writes
-from service_core.commerce.ads import ad_calls as ad_calls
+from service_core.commerce import platform_calls as platform_calls
 from service_core.commerce.ads import ad_figures as ad_figures
 from service_core.commerce.ads.model import AdAccount as AdAccount
 from service_core.commerce.ads.model import Entity as Entity

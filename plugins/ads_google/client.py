@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_calls
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
 
 API: Final = "https://googleads.googleapis.com/v26"
 TOKENS: Final = "https://oauth2.googleapis.com/token"
@@ -41,11 +41,11 @@ async def opened(
         PlatformDown: there is nothing to call with, or no access token now.
         PlatformRefused: the credentials are missing, or not good.
     """
-    ad_calls.require(secrets, _NEEDED)
-    with ad_calls.http_client("Google Ads"):
+    platform_calls.require(secrets, _NEEDED)
+    with platform_calls.http_client("Google Ads"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     async with httpx2.AsyncClient(timeout=SECONDS, verify=_trust()) as http:
-        calls = ad_calls.JsonCalls("Google", http.request, httpx2.HTTPError, clock)
+        calls = platform_calls.JsonCalls("Google", http.request, httpx2.HTTPError, clock)
         http.headers.update(await _headers(calls, tokens, secrets))
         yield GoogleClient(api, calls)
 
@@ -63,7 +63,9 @@ def _trust() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-async def _headers(calls: ad_calls.JsonCalls, tokens: str, secrets: Mapping[str, str]) -> dict[str, str]:
+async def _headers(
+    calls: platform_calls.JsonCalls, tokens: str, secrets: Mapping[str, str]
+) -> dict[str, str]:
     """What every call carries: an access token above all."""
     asked = {name: secrets[name] for name in ("client_id", "client_secret", "refresh_token")}
     answer = await calls.ask("POST", tokens, data={"grant_type": "refresh_token", **asked})
@@ -80,7 +82,7 @@ class GoogleClient:
     """What can be asked of the Google Ads API."""
 
     api: str
-    calls: ad_calls.JsonCalls
+    calls: platform_calls.JsonCalls
 
     async def accessible(self) -> list[str]:
         """Ids of the accounts the person may open directly."""
@@ -104,7 +106,7 @@ class GoogleClient:
         except _AccountClosed:
             return []
 
-    async def post(self, path: str, body: Any) -> ad_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
         """Send something; the answer is not judged.
 
         Raises:
@@ -123,18 +125,18 @@ def codes_of(faults: list[Mapping[str, Any]]) -> dict[str, str]:
     return {kind: code for fault in faults for kind, code in (fault.get("errorCode") or {}).items()}
 
 
-def wait_of(answer: ad_calls.JsonAnswer, faults: list[Mapping[str, Any]]) -> float | None:
+def wait_of(answer: platform_calls.JsonAnswer, faults: list[Mapping[str, Any]]) -> float | None:
     """Seconds that an answer asks to wait for, in whichever way."""
     return answer.retry_after or _delay(faults)
 
 
-def error_of(answer: ad_calls.JsonAnswer) -> Any:
+def error_of(answer: platform_calls.JsonAnswer) -> Any:
     """What an answer says is wrong: an object, a word of the address of tokens, or None."""
     first = answer.told[0] if isinstance(answer.told, list) and answer.told else answer.told
     return first.get("error") if isinstance(first, dict) else None
 
 
-def _good(answer: ad_calls.JsonAnswer) -> Any:
+def _good(answer: platform_calls.JsonAnswer) -> Any:
     """What an answer tells, unless it refuses."""
     told = answer.content()
     if not answer.is_good:
@@ -142,7 +144,7 @@ def _good(answer: ad_calls.JsonAnswer) -> Any:
     return told
 
 
-def _refuse(answer: ad_calls.JsonAnswer) -> NoReturn:
+def _refuse(answer: platform_calls.JsonAnswer) -> NoReturn:
     """Say what a refusal means: whose turn it is to do something."""
     error = error_of(answer)
     if isinstance(error, str):

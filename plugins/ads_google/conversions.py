@@ -17,9 +17,9 @@ from service_core.plugin import (
     SendOutcome,
     Terms,
     Throttle,
-    ad_calls,
     ad_figures,
     check_answer,
+    platform_calls,
 )
 
 GOOGLE: Final = Platform(
@@ -64,7 +64,7 @@ async def send(tokens: str, call: SendCall) -> list[SendOutcome]:
 CONVERSIONS: Final = Sender(GOOGLE, TERMS, API, partial(send, TOKENS))
 
 
-def _refused(answer: ad_calls.JsonAnswer) -> Rejected | None:
+def _refused(answer: platform_calls.JsonAnswer) -> Rejected | None:
     """What is wrong with the call as a whole, when no conversion of it is at fault."""
     error = error_of(answer)
     faults = failures(error) if isinstance(error, dict) else []

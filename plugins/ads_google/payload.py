@@ -13,9 +13,9 @@ from service_core.plugin import (
     Destination,
     Rejected,
     SendOutcome,
-    ad_calls,
     ad_figures,
     hashing,
+    platform_calls,
 )
 
 _HAD: Final = frozenset({"ORDER_ID_ALREADY_IN_USE", "CLICK_CONVERSION_ALREADY_EXISTS"})
@@ -45,7 +45,7 @@ def conversion_of(destination: Destination, conversion: Conversion) -> dict[str,
     customer = conversion.customer
     account = digits(destination.account_id)
     click = {customer.click.type: customer.click.value} if customer.click else {}
-    return ad_calls.known(
+    return platform_calls.known(
         **click,
         conversionAction=f"customers/{account}/conversionActions/{destination.asset_id}",
         conversionDateTime=conversion.occurred_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S+00:00"),
@@ -75,7 +75,7 @@ def outcomes_of(told: Mapping[str, Any], status: int, ids: Sequence[str]) -> dic
 
 
 def _identifiers(customer: Customer) -> list[dict[str, str]]:
-    hashed = ad_calls.known(
+    hashed = platform_calls.known(
         hashedEmail=hashing.email(customer.email),
         hashedPhoneNumber=hashing.phone(customer.phone, plus=True),
     )

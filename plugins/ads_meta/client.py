@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NoReturn
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_calls
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
 
 API: Final = "https://graph.facebook.com/v26.0"
 SECONDS: Final = 60.0
@@ -36,12 +36,12 @@ async def opened(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIte
         PlatformDown: there is nothing to call with.
         PlatformRefused: the token is missing.
     """
-    ad_calls.require(secrets, ("access_token",))
-    with ad_calls.http_client("Meta"):
+    platform_calls.require(secrets, ("access_token",))
+    with platform_calls.http_client("Meta"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets['access_token']}", "Accept": "application/json"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
-        yield MetaClient(api, ad_calls.JsonCalls("Meta", http.request, httpx2.HTTPError, clock))
+        yield MetaClient(api, platform_calls.JsonCalls("Meta", http.request, httpx2.HTTPError, clock))
 
 
 @cache
@@ -57,7 +57,7 @@ class MetaClient:
     """What can be asked of the Graph API."""
 
     api: str
-    calls: ad_calls.JsonCalls
+    calls: platform_calls.JsonCalls
 
     async def page(self, path: str, question: Mapping[str, str], size: int) -> Mapping[str, Any]:
         """A page of what an edge holds; a smaller one, where Meta finds it too much at once.
@@ -74,7 +74,7 @@ class MetaClient:
                     raise
                 size //= 2
 
-    async def post(self, path: str, body: Any) -> ad_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
         """Add something to an edge; the answer is not judged.
 
         Raises:
@@ -90,12 +90,12 @@ class MetaClient:
         return told
 
 
-def wait_of(answer: ad_calls.JsonAnswer) -> float | None:
+def wait_of(answer: platform_calls.JsonAnswer) -> float | None:
     """Seconds that an answer asks to wait for, in whichever way."""
     return answer.retry_after or _regained(answer.headers.get("x-business-use-case-usage"))
 
 
-def _refuse(answer: ad_calls.JsonAnswer, error: Mapping[str, Any]) -> NoReturn:
+def _refuse(answer: platform_calls.JsonAnswer, error: Mapping[str, Any]) -> NoReturn:
     """Say what an error means: whose turn it is to do something."""
     code = error.get("code")
     reason = f"Meta says: {error.get('message') or f'status {answer.status}'}"

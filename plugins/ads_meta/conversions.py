@@ -19,8 +19,8 @@ from service_core.plugin import (
     SendOutcome,
     Terms,
     Throttle,
-    ad_calls,
     check_answer,
+    platform_calls,
 )
 
 META: Final = Platform(
@@ -65,7 +65,7 @@ async def send(call: SendCall) -> list[SendOutcome]:
 CONVERSIONS: Final = Sender(META, TERMS, API, send, tests_by_code=True)
 
 
-def _outcome(answer: ad_calls.JsonAnswer) -> SendOutcome:
+def _outcome(answer: platform_calls.JsonAnswer) -> SendOutcome:
     error = _error(answer)
     code, subcode = error.get("code"), error.get("error_subcode")
     known = "/".join(str(one) for one in (code, subcode) if isinstance(one, int)) or None
@@ -80,6 +80,6 @@ def _outcome(answer: ad_calls.JsonAnswer) -> SendOutcome:
     return Accepted(answer.status)
 
 
-def _error(answer: ad_calls.JsonAnswer) -> Mapping[str, Any]:
+def _error(answer: platform_calls.JsonAnswer) -> Mapping[str, Any]:
     told = answer.told.get("error") if isinstance(answer.told, dict) else None
     return told if isinstance(told, dict) else {}

@@ -8,9 +8,9 @@ from service_core.plugin import (
     Conversion,
     Customer,
     Destination,
-    ad_calls,
     ad_figures,
     hashing,
+    platform_calls,
 )
 
 _EXTINFO: Final = {"ios": "i2", "ipados": "i2", "android": "a2"}
@@ -22,12 +22,12 @@ _OS_VERSION: Final = 4
 def body_of(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is posted to the events of a pixel."""
     test_code = destination.test_code if destination.test else None
-    return ad_calls.known(data=[event_of(one) for one in conversions], test_event_code=test_code)
+    return platform_calls.known(data=[event_of(one) for one in conversions], test_event_code=test_code)
 
 
 def event_of(conversion: Conversion) -> dict[str, Any]:
     """One conversion."""
-    return ad_calls.known(
+    return platform_calls.known(
         event_name=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
         event_id=conversion.event_id,
@@ -42,7 +42,7 @@ def event_of(conversion: Conversion) -> dict[str, Any]:
 def _user_of(customer: Customer) -> dict[str, Any]:
     click = customer.click
     ids = (customer.user_id, customer.visitor_id, customer.anonymous_id)
-    hashed = ad_calls.known(
+    hashed = platform_calls.known(
         em=hashing.email(customer.email),
         ph=hashing.phone(customer.phone, plus=False),
         fn=hashing.name(customer.first_name),
@@ -54,7 +54,7 @@ def _user_of(customer: Customer) -> dict[str, Any]:
         zp=hashing.postal_code(customer.postal_code),
         country=hashing.country(customer.country),
     )
-    plain = ad_calls.known(
+    plain = platform_calls.known(
         external_id=list(filter(None, dict.fromkeys(map(hashing.sha256, ids)))),
         client_ip_address=customer.ip,
         client_user_agent=customer.user_agent,
@@ -66,12 +66,12 @@ def _user_of(customer: Customer) -> dict[str, Any]:
 
 def _money_of(conversion: Conversion) -> dict[str, Any]:
     currency, contents = conversion.currency, conversion.contents
-    return ad_calls.known(
+    return platform_calls.known(
         value=ad_figures.number(conversion.value, currency),
         currency=currency,
         order_id=conversion.order_id,
         contents=[
-            ad_calls.known(
+            platform_calls.known(
                 id=one.id, quantity=one.quantity, item_price=ad_figures.number(one.price, currency)
             )
             for one in contents

@@ -6,26 +6,26 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Final
 
-from service_core.plugin import Clock, ad_calls
+from service_core.plugin import Clock, platform_calls
 
 API: Final = "https://bzr.openai.com/v1"
 SECONDS: Final = 25.0
 
 
 @asynccontextmanager
-async def opened(secrets: Mapping[str, str], clock: Clock) -> AsyncIterator[ad_calls.JsonCalls]:
+async def opened(secrets: Mapping[str, str], clock: Clock) -> AsyncIterator[platform_calls.JsonCalls]:
     """A few calls on one connection.
 
     Raises:
         PlatformDown: there is nothing to call with.
         PlatformRefused: the key is missing.
     """
-    ad_calls.require(secrets, ("api_key",))
-    with ad_calls.http_client("OpenAI"):
+    platform_calls.require(secrets, ("api_key",))
+    with platform_calls.http_client("OpenAI"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets['api_key']}", "Accept": "application/json"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
-        yield ad_calls.JsonCalls("OpenAI", http.request, httpx2.HTTPError, clock)
+        yield platform_calls.JsonCalls("OpenAI", http.request, httpx2.HTTPError, clock)
 
 
 @cache

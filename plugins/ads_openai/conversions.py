@@ -13,8 +13,8 @@ from service_core.plugin import (
     SendOutcome,
     Terms,
     Throttle,
-    ad_calls,
     check_answer,
+    platform_calls,
 )
 
 OPENAI: Final = Platform(
@@ -53,7 +53,7 @@ async def send(call: SendCall) -> list[SendOutcome]:
 CONVERSIONS: Final = Sender(OPENAI, TERMS, API, send)
 
 
-def _code(answer: ad_calls.JsonAnswer) -> str | None:
+def _code(answer: platform_calls.JsonAnswer) -> str | None:
     """The code of an error, else its type; its message may repeat what was sent."""
     error = answer.told.get("error") if isinstance(answer.told, dict) else None
     known = error if isinstance(error, dict) else {}

@@ -11,9 +11,9 @@ from service_core.plugin import (
     Conversion,
     Customer,
     Destination,
-    ad_calls,
     epoch_milliseconds,
     hashing,
+    platform_calls,
 )
 
 SHAPES: Final[Mapping[str, str]] = MappingProxyType(
@@ -45,7 +45,7 @@ def event_of(conversion: Conversion) -> dict[str, Any]:
     """One conversion."""
     kind = CUSTOM if conversion.is_custom else conversion.event
     click = conversion.customer.click
-    return ad_calls.known(
+    return platform_calls.known(
         id=conversion.event_id,
         type=kind,
         custom_event_name=conversion.event if conversion.is_custom else None,
@@ -60,7 +60,7 @@ def event_of(conversion: Conversion) -> dict[str, Any]:
 
 def _user_of(customer: Customer) -> dict[str, Any]:
     country = (customer.country or "").upper()
-    return ad_calls.known(
+    return platform_calls.known(
         email_sha256=hashing.email(customer.email),
         external_id_sha256=hashing.sha256(customer.user_id or customer.visitor_id or customer.anonymous_id),
         country=country if len(country) == _COUNTRY_LETTERS else None,
@@ -73,7 +73,7 @@ def _user_of(customer: Customer) -> dict[str, Any]:
 
 def _data_of(conversion: Conversion, shape: str) -> dict[str, Any]:
     contents = () if shape == _WITHOUT_CONTENTS else conversion.contents
-    return ad_calls.known(
+    return platform_calls.known(
         type=shape,
         amount=conversion.value,
         currency=conversion.currency,
@@ -82,4 +82,4 @@ def _data_of(conversion: Conversion, shape: str) -> dict[str, Any]:
 
 
 def _item_of(content: Content) -> dict[str, Any]:
-    return ad_calls.known(id=content.id, name=content.name, quantity=content.quantity)
+    return platform_calls.known(id=content.id, name=content.name, quantity=content.quantity)

@@ -13,8 +13,8 @@ from service_core.plugin import (
     Clock,
     Level,
     SpendRow,
-    ad_calls,
     ad_figures,
+    platform_calls,
     system_clock,
 )
 
@@ -52,7 +52,7 @@ class TikTokAds:
             PlatformDown: TikTok cannot be read now.
             PlatformRefused: the credentials are not good.
         """
-        ad_calls.require(secrets, _NEEDED)
+        platform_calls.require(secrets, _NEEDED)
         app = {name: secrets[name] for name in ("app_id", "secret")}
         with ad_figures.of_known_shape("TikTok"):
             async with opened(self.api, secrets, self.clock) as client:
@@ -69,7 +69,7 @@ class TikTokAds:
             PlatformDown: TikTok cannot be read now.
             PlatformRefused: the credentials are not good, or not for this advertiser.
         """
-        ad_calls.require(secrets, _NEEDED)
+        platform_calls.require(secrets, _NEEDED)
         own, (path, id_name, fields) = {"advertiser_id": account.id}, listing(level)
         now, version = self.clock(), self.api.rpartition("/")[2]
         with ad_figures.of_known_shape("TikTok"):

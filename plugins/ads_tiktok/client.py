@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, ad_calls
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, platform_calls
 
 API: Final = "https://business-api.tiktok.com/open_api/v1.3"
 SECONDS: Final = 60.0
@@ -23,12 +23,12 @@ async def opened(api: str, secrets: Mapping[str, str], clock: Clock) -> AsyncIte
         PlatformDown: there is nothing to call with.
         PlatformRefused: the token is missing.
     """
-    ad_calls.require(secrets, ("access_token",))
-    with ad_calls.http_client("TikTok"):
+    platform_calls.require(secrets, ("access_token",))
+    with platform_calls.http_client("TikTok"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Access-Token": secrets["access_token"], "Accept": "application/json"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS, verify=_trust()) as http:
-        yield TikTokClient(api, ad_calls.JsonCalls("TikTok", http.request, httpx2.HTTPError, clock))
+        yield TikTokClient(api, platform_calls.JsonCalls("TikTok", http.request, httpx2.HTTPError, clock))
 
 
 @cache
@@ -44,7 +44,7 @@ class TikTokClient:
     """What can be asked of the Business API."""
 
     api: str
-    calls: ad_calls.JsonCalls
+    calls: platform_calls.JsonCalls
 
     async def get(self, path: str, question: Mapping[str, str]) -> Mapping[str, Any]:
         """What an answer holds.
@@ -64,7 +64,7 @@ class TikTokClient:
             raise PlatformRefused(reason)
         raise PlatformDown(reason, answer.retry_after, answer.status)
 
-    async def post(self, path: str, body: Any) -> ad_calls.JsonAnswer:
+    async def post(self, path: str, body: Any) -> platform_calls.JsonAnswer:
         """Send something; the answer is not judged.
 
         Raises:

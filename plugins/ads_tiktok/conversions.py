@@ -17,8 +17,8 @@ from service_core.plugin import (
     SendOutcome,
     Terms,
     Throttle,
-    ad_calls,
     check_answer,
+    platform_calls,
 )
 
 TIKTOK: Final = Platform(
@@ -63,7 +63,7 @@ async def send(call: SendCall) -> list[SendOutcome]:
 CONVERSIONS: Final = Sender(TIKTOK, TERMS, API, send, tests_by_code=True)
 
 
-def _check(answer: ad_calls.JsonAnswer) -> None:
+def _check(answer: platform_calls.JsonAnswer) -> None:
     """Judge an answer: TikTok says with status 200 that something is wrong, by a code."""
     code = answer.told.get("code") if isinstance(answer.told, dict) else None
     known = code if isinstance(code, int) else None

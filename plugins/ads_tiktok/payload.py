@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from service_core.plugin import Conversion, Customer, Destination, ad_calls, ad_figures, hashing
+from service_core.plugin import Conversion, Customer, Destination, ad_figures, hashing, platform_calls
 
 
 def body_of(destination: Destination, conversions: Sequence[Conversion]) -> dict[str, Any]:
     """What is posted; ``event_source_id`` is the pixel."""
-    return ad_calls.known(
+    return platform_calls.known(
         event_source="web",
         event_source_id=destination.asset_id,
         data=[event_of(one) for one in conversions],
@@ -18,18 +18,18 @@ def body_of(destination: Destination, conversions: Sequence[Conversion]) -> dict
 
 def event_of(conversion: Conversion) -> dict[str, Any]:
     """One conversion."""
-    return ad_calls.known(
+    return platform_calls.known(
         event=conversion.event,
         event_time=int(conversion.occurred_at.timestamp()),
         event_id=conversion.event_id,
         user=_user_of(conversion.customer),
-        page=ad_calls.known(url=conversion.source_url),
+        page=platform_calls.known(url=conversion.source_url),
         properties=_money_of(conversion),
     )
 
 
 def _user_of(customer: Customer) -> dict[str, Any]:
-    return ad_calls.known(
+    return platform_calls.known(
         email=hashing.email(customer.email),
         phone=hashing.phone(customer.phone, plus=True),
         external_id=hashing.sha256(customer.user_id or customer.visitor_id or customer.anonymous_id),
@@ -42,11 +42,11 @@ def _user_of(customer: Customer) -> dict[str, Any]:
 
 def _money_of(conversion: Conversion) -> dict[str, Any]:
     currency = conversion.currency
-    return ad_calls.known(
+    return platform_calls.known(
         value=ad_figures.number(conversion.value, currency),
         currency=currency,
         contents=[
-            ad_calls.known(
+            platform_calls.known(
                 content_id=one.id,
                 content_name=one.name,
                 quantity=one.quantity,

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from service_core.plugin import Clock, PlatformDown, PlatformRefused, Poll, ad_calls
+from service_core.plugin import Clock, PlatformDown, PlatformRefused, Poll, platform_calls
 
 TOKEN: Final = "access_token"  # noqa: S105 - the name of a credential
 SHOP: Final = "{shop}"
@@ -29,7 +29,7 @@ class ShopClient:
     """What can be asked of a shop."""
 
     api: str
-    calls: ad_calls.JsonCalls
+    calls: platform_calls.JsonCalls
 
     async def pages(self, path: str, question: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any], None]:
         """Every page of a list; the address of the next one is never followed, but for its place."""
@@ -50,7 +50,7 @@ class ShopClient:
         """
         return _content(await self._ask(path, {}))
 
-    async def _ask(self, path: str, question: Mapping[str, Any]) -> ad_calls.JsonAnswer:
+    async def _ask(self, path: str, question: Mapping[str, Any]) -> platform_calls.JsonAnswer:
         """An answer, after the waits a shop asks for while they are short."""
         for _ in range(_TRIES):
             answer = await self.calls.ask("GET", f"{self.api}/{path}", params=question)
@@ -69,21 +69,21 @@ async def opened(api: str, poll: Poll, clock: Clock) -> AsyncIterator[ShopClient
         PlatformDown: there is nothing to call with.
         PlatformRefused: no shop is noted, or something that is none.
     """
-    ad_calls.require(poll.secrets, (TOKEN,))
+    platform_calls.require(poll.secrets, (TOKEN,))
     shops = [name for name in poll.accounts if _NAME.fullmatch(name)]
     if len(shops) != 1:
         raise PlatformRefused(
             "Note the shop as the account of the connection, such as example.myshopify.com."
         )
-    with ad_calls.http_client("Shopify"):
+    with platform_calls.http_client("Shopify"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"X-Shopify-Access-Token": poll.secrets[TOKEN]}
     async with httpx2.AsyncClient(headers=headers, timeout=_SECONDS) as http:
-        calls = ad_calls.JsonCalls("Shopify", http.request, httpx2.HTTPError, clock)
+        calls = platform_calls.JsonCalls("Shopify", http.request, httpx2.HTTPError, clock)
         yield ShopClient(api.replace(SHOP, shops[0]), calls)
 
 
-def _content(answer: ad_calls.JsonAnswer) -> Mapping[str, Any]:
+def _content(answer: platform_calls.JsonAnswer) -> Mapping[str, Any]:
     told = answer.content()
     if answer.is_good and isinstance(told, dict):
         return told

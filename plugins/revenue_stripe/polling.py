@@ -13,7 +13,7 @@ from service_core.plugin import (
     PlatformRefused,
     Poll,
     ProviderMessage,
-    ad_calls,
+    platform_calls,
 )
 
 KEY: Final = "api_key"
@@ -45,16 +45,16 @@ async def events(api: str, poll: Poll, clock: Clock) -> AsyncGenerator[Sequence[
 
 
 @asynccontextmanager
-async def _opened(secrets: Mapping[str, str], clock: Clock) -> AsyncIterator[ad_calls.JsonCalls]:
-    ad_calls.require(secrets, (KEY,))
-    with ad_calls.http_client("Stripe"):
+async def _opened(secrets: Mapping[str, str], clock: Clock) -> AsyncIterator[platform_calls.JsonCalls]:
+    platform_calls.require(secrets, (KEY,))
+    with platform_calls.http_client("Stripe"):
         import httpx2  # noqa: PLC0415 - 20 MB that only a call needs
     headers = {"Authorization": f"Bearer {secrets[KEY]}"}
     async with httpx2.AsyncClient(headers=headers, timeout=_SECONDS) as http:
-        yield ad_calls.JsonCalls("Stripe", http.request, httpx2.HTTPError, clock)
+        yield platform_calls.JsonCalls("Stripe", http.request, httpx2.HTTPError, clock)
 
 
-def _page(answer: ad_calls.JsonAnswer) -> tuple[Sequence[Mapping[str, Any]], bool]:
+def _page(answer: platform_calls.JsonAnswer) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """The events of an answer, and whether there are more."""
     told = answer.content()
     if answer.is_good:

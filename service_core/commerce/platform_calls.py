@@ -1,15 +1,16 @@
-"""Calls to ad platforms: what their clients do alike, over an HTTP client that each plugin opens itself."""
+"""Calls to platforms: what their clients do alike, over an HTTP client that each plugin opens itself."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from service_core.commerce.ads.ad_figures import seconds_to_wait
 from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 from service_core.kernel.clock import Clock
 
@@ -144,3 +145,15 @@ async def within(seconds: float, platform: str) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise PlatformDown(f"{platform} does not answer within {seconds:g} seconds.") from None
+
+
+def seconds_to_wait(header: str | None, now: datetime) -> float | None:
+    """What ``Retry-After`` asks for: seconds, or a date; None when it says neither."""
+    text = (header or "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

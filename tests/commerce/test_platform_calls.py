@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service_core.commerce.ads import ad_calls
+from service_core.commerce import platform_calls
 from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
 
 NOW = datetime(2026, 7, 8, tzinfo=UTC)
@@ -25,7 +25,7 @@ def calls(response):
             raise response
         return response
 
-    return ad_calls.JsonCalls("Ads", request, OSError, lambda: NOW)
+    return platform_calls.JsonCalls("Ads", request, OSError, lambda: NOW)
 
 
 async def test_an_answer_is_told_whatever_its_status():
@@ -48,15 +48,19 @@ async def test_no_answer_names_the_kind_of_fault_and_no_more():
 
 async def test_who_takes_too_long_does_not_answer():
     with pytest.raises(PlatformDown, match="does not answer within"):
-        async with ad_calls.within(0.01, "Ads"):
+        async with platform_calls.within(0.01, "Ads"):
             await asyncio.Event().wait()
 
 
 def test_credentials_that_are_missing_are_named():
-    ad_calls.require({"a": "1", "b": ""}, ("a",))
+    platform_calls.require({"a": "1", "b": ""}, ("a",))
     with pytest.raises(PlatformRefused, match="b, c is missing"):
-        ad_calls.require({"a": "1", "b": ""}, ("a", "b", "c"))
+        platform_calls.require({"a": "1", "b": ""}, ("a", "b", "c"))
 
 
 def test_what_is_not_known_is_left_out_and_nothing_is_a_number():
-    assert ad_calls.known(a=None, b="", c=[], d={}, e=0, f=False, g=0.0) == {"e": 0, "f": False, "g": 0.0}
+    assert platform_calls.known(a=None, b="", c=[], d={}, e=0, f=False, g=0.0) == {
+        "e": 0,
+        "f": False,
+        "g": 0.0,
+    }

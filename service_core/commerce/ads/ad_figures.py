@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from service_core.commerce.platform_faults import PlatformDown
@@ -92,15 +90,3 @@ def of_known_shape(platform: str) -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as fault:
         raise PlatformDown(f"{platform} answers in another shape ({type(fault).__name__}).") from fault
-
-
-def seconds_to_wait(header: str | None, now: datetime) -> float | None:
-    """What ``Retry-After`` asks for: seconds, or a date; None when it says neither."""
-    text = (header or "").strip()
-    if text.isdecimal():
-        return float(text)
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds())

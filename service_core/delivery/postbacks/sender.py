@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from service_core.commerce.ads import ad_calls
+from service_core.commerce import platform_calls
 from service_core.delivery.postbacks.model import Conversion, Destination, Rejected, SendOutcome
 from service_core.delivery.postbacks.ports import Terms
 from service_core.kernel.clock import Clock, system_clock
@@ -68,5 +68,5 @@ class Sender:
         """
         if self.tests_by_code and destination.test and not destination.test_code:
             return [Rejected("no_test_event_code")] * len(conversions)
-        async with ad_calls.within(self.seconds, self.platform.label):
+        async with platform_calls.within(self.seconds, self.platform.label):
             return await self.call(SendCall(self.api, destination, conversions, secrets, self.clock))
