@@ -133,7 +133,8 @@ class Relation(StrEnum):
         absent where nobody told a cost; ``provider`` and ``sold_in``, of the charge that sold it, the
         latter being its currency.
     ``DELIVERIES``
-        Rows of the postback outbox (semantics 13.1).
+        One row per conversion that a rule sends, at the instant it became final (semantics 13.1), tests left out.
+        Columns: ``platform``, ``status`` (``sent``, ``failed``, ``skipped``).
     """
 
     EVENTS = "events"
