@@ -2,7 +2,13 @@
 
 import asyncio
 from datetime import timedelta
+from uuid import uuid4
 
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+
+from plugins.workspace_sql.migrate import SCRIPTS
 from service_core.access.keys import found_workspace
 from service_core.commerce.providers.model import ProviderRead
 from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
@@ -38,3 +44,29 @@ async def test_messages_are_kept_by_workspace_and_provider_however_many_and_by_w
     assert await directory.kept_messages(own, "shopify", ids) == frozenset()
     assert await directory.kept_messages(other.workspace.id, "stripe", ids) == frozenset()
     assert await directory.kept_messages(own, "stripe", []) == frozenset()
+
+
+def test_what_webhooks_told_before_messages_were_remembered_is_not_read_again(tmp_path):
+    """An earlier version kept no ids: the first reading of its connections begins where their messages ended."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    engine = create_engine(f"sqlite:///{tmp_path}/workspace.db")
+    try:
+        with engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "0019")
+            for provider, kind, synced in (
+                ("stripe", "revenue", "2026-07-01"),
+                ("whop", "revenue", None),
+                ("meta", "ads", "2026-07-01"),
+            ):
+                connection.exec_driver_sql(
+                    "INSERT INTO connections (workspace_id, provider, kind, status, accounts, last_synced_at, created_at)"
+                    " VALUES (?, ?, ?, 'connected', '[]', ?, '2026-06-01')",
+                    (uuid4().hex, provider, kind, synced),
+                )
+            command.upgrade(config, "0020")
+            kept = connection.exec_driver_sql("SELECT provider, since, read_at FROM provider_reads")
+            assert kept.all() == [("stripe", "2026-07-01", None)]
+    finally:
+        engine.dispose()
