@@ -10,6 +10,7 @@ from typing import Final
 
 from plugins.revenue_stripe.amounts import minor, written
 from plugins.revenue_stripe.event import StripeEvent, reference, subscription_details
+from plugins.revenue_stripe.lines import invoiced
 from service_core.plugin import DeedKind, Mapped, MessageFields, SubscriptionDeed
 
 PURCHASE: Final = "purchase"
@@ -48,6 +49,7 @@ def invoice_paid(event: StripeEvent) -> Mapped:
         **_order(about, payment, about.required("id")),
         "subscription_id": subscription,
         "billing_reason": about.text("billing_reason"),
+        "items": invoiced(about, event.currency()) or None,
     }
     deeds = _deeds(event, subscription, DeedKind.CHARGE, _net(paid, tax, shipping))
     return event.mapped(PURCHASE, properties, payment=payment, deeds=deeds)

@@ -309,3 +309,28 @@ def test_every_status_is_kept(status):
 def test_an_account_of_a_platform_is_told_by_its_messages():
     told = mapped({**message("customer.subscription.created", SUBSCRIPTION), "account": "acct_9"}, ACCOUNT)
     assert [state.account_id for state in told.states] == ["acct_9"]
+
+
+def test_a_paid_invoice_lists_its_lines_in_every_version_of_the_api():
+    pricing = {"price_details": {"product": "prod_1", "price": "price_1"}, "unit_amount_decimal": "1250.5"}
+    lines = [
+        {"amount": 2501, "quantity": 2, "pricing": pricing},
+        {
+            "amount": 0,
+            "quantity": 1,
+            "price": {"id": "price_2", "product": "prod_2", "unit_amount_decimal": "0"},
+        },
+        {"amount": -900, "quantity": 1, "pricing": pricing},
+        {"amount": 500, "quantity": None},
+    ]
+
+    def listed(**data):
+        return read("invoice.payment_succeeded", INVOICE | {"lines": data}).properties.get("items")
+
+    assert listed(data=lines, has_more=False) == [
+        {"product_id": "prod_1", "variant_id": "price_1", "quantity": 2, "price": "12.505"},
+        {"product_id": "prod_2", "variant_id": "price_2", "quantity": 1, "price": "0.00"},
+        {},
+    ]
+    assert listed(data=lines, has_more=True) is None
+    assert listed(data=[]) is None
