@@ -109,6 +109,17 @@ async def test_a_payment_of_nobody_counts_and_a_later_match_credits_it(door, sho
     assert await credited(door, shop) == ({"news": 59.5}, 0)
 
 
+async def test_an_email_that_one_person_says_later_credits_what_was_paid(door, shop):
+    brought = {"utm_source": "news", "utm_medium": "email"}
+    await door.track(shop, "pageview", brought, anonymous_id="A1", timestamp="2026-07-08T08:00:00Z")
+    await pay(door, shop, currency="usd", customer=None, receipt_email="Ann@Shop.example")
+    assert await credited(door, shop) == ({}, 59.5)
+    await door.track(shop, "$identify", {"traits": {"email": "ann@shop.example"}}, anonymous_id="A1")
+    assert await credited(door, shop) == ({"news": 59.5}, 0)
+    await door.track(shop, "login", user_id="ann@shop.example")  # now it may be somebody else's
+    assert await credited(door, shop) == ({}, 59.5)
+
+
 async def test_two_customers_at_one_computer_stay_two(door, shop):
     """Each pays while logged in, and is billed again by the provider alone, when the other one is."""
     for number, user in enumerate(("u_1", "u_2"), start=1):
