@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.web.house import IN_BROWSER
+from tests.web.shop import ready
 
 pytestmark = IN_BROWSER
 
@@ -63,3 +64,21 @@ async def test_what_is_no_event_harms_neither_the_page_nor_other_events(shop):
         )
         await page.evaluate("touchpoint.track('good'); touchpoint.identify(null); touchpoint.track()")
         await shop.named("page_view", "good", "$identify")
+
+
+async def test_a_page_that_may_keep_nothing_is_counted_all_the_same(shop):
+    shop.policy, tries = "sandbox allow-scripts", []
+
+    async def fail_once(route):
+        tries.append(route)
+        await (route.abort() if len(tries) == 1 else route.continue_())
+
+    async with shop.visitor() as context:
+        await context.route("**/batch", fail_once)
+        page = await context.new_page()
+        await page.goto(shop.url())
+        await ready(page)
+        await page.evaluate("touchpoint.track('x', null)")
+        first, second = await shop.named("page_view", "x")
+    assert first["visitor_id"] == second["visitor_id"]
+    assert first["context"]["session_id"] == second["context"]["session_id"]

@@ -31,8 +31,8 @@ function deviceType() {
 
 async function loadScripts() {
   const body = JSON.stringify({ workspace_id: workspace });
-  const answer = await fetch(`${endpoint}/container-scripts`, { method: "POST", body, credentials: "omit" });
-  ({ scripts, pixels } = answer.ok ? await answer.json() : { scripts: [], pixels: {} });
+  const answer = await fetch(`${endpoint}/container-scripts`, { method: "POST", body, credentials: "omit" }).catch(say);
+  ({ scripts, pixels } = answer?.ok ? await answer.json() : { scripts: [], pixels: {} });
   if (isRefused()) return;
   runScripts();
   for (const event of early.splice(0)) happened(...event);

@@ -19,8 +19,9 @@ function cookieIds() {
   return Object.fromEntries(found.filter(([, value]) => value));
 }
 
-function tell(name, properties = {}, fields = {}) {
+function tell(name, given, fields = {}) {
   if (isRefused()) return undefined;
+  const properties = given ?? {};
   const event = {
     event: name,
     event_id: newId(),

@@ -35,7 +35,7 @@ async function flush() {
   isSending = true;
   const left = navigator.onLine === false ? batch : await deliver(batch).catch(() => batch);
   isSending = false;
-  keep(left);
+  if (!keep(left)) waiting.unshift(...left);
   pause = left.length ? Math.min(pause * 2, LONGEST_PAUSE) : SOON;
   if (waiting.length || left.length) sendLater(pause);
 }
@@ -73,9 +73,11 @@ function leave() {
   }
 }
 
+// False where the page may keep nothing.
 function keep(events) {
-  if (!events.length) return;
-  safe(() => localStorage.setItem(KEPT, JSON.stringify([...kept(), ...events].slice(-MOST_KEPT))))();
+  if (!events.length) return true;
+  const all = [...kept(), ...events].slice(-MOST_KEPT);
+  return safe(() => localStorage.setItem(KEPT, JSON.stringify(all)) ?? true)();
 }
 
 function takeKept() {
