@@ -57,7 +57,7 @@ async def vault_of(config: Path) -> AsyncIterator["Ports"]:
 @contextmanager
 def _told() -> "Iterator[None]":
     """A vault that is shut is a matter of the deployment: whoever runs it is told the reason."""
-    from service_core.commerce.providers.ports import VaultShut
+    from service_core.commerce.credentials import VaultShut
     from service_core.kernel.errors import StartupError
 
     try:

@@ -29,9 +29,9 @@ from service_core.commerce.ads.credited import AdCredits
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.source import SpendSource
 from service_core.commerce.costs.source import CostSource
+from service_core.commerce.credentials import ConnectionSecrets
 from service_core.commerce.providers.polling import ProviderReading
-from service_core.commerce.providers.ports import ConnectionSecrets
-from service_core.commerce.providers.reach import ProviderReach
+from service_core.commerce.reach import ProviderReach
 from service_core.commerce.subscriptions.source import SubscriptionSource
 from service_core.delivery.postbacks.source import DeliverySource
 from service_core.extension.registry import Registry, load

@@ -20,7 +20,9 @@ from service_core.access.signup.ports import Checkout, Signups
 from service_core.changes.ports import Holders, Units
 from service_core.commerce.ads.ports import SpendStore
 from service_core.commerce.costs.ports import CostStore
-from service_core.commerce.providers.ports import ProviderMessages, ProviderReads, SealedSecrets, Vault
+from service_core.commerce.credentials import SealedSecrets, Vault
+from service_core.commerce.providers.ports import ProviderMessages
+from service_core.commerce.reach import ProviderReads
 from service_core.commerce.subscriptions.ports import SubscriptionStore
 from service_core.commerce.turns import ReadingTurns
 from service_core.delivery.exports.ports import Exports, ExportSink, ExportWork, JobQueue

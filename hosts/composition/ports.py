@@ -12,7 +12,8 @@ from service_core.access.members.ports import Passwords
 from service_core.access.passkeys.ports import WebAuthn
 from service_core.access.ports import RateLimiter
 from service_core.access.signup.ports import Checkout
-from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider, Vault
+from service_core.commerce.credentials import ConnectionSecrets, Vault
+from service_core.commerce.providers.ports import RevenueProvider
 from service_core.commerce.providers.sealing import Sealing
 from service_core.delivery.exports.ports import ExportSink, JobQueue
 from service_core.delivery.postbacks.ports import ConversionSender

@@ -9,8 +9,8 @@ from traceback import format_tb
 from typing import ClassVar, Final, TypeAlias
 from uuid import UUID, uuid4
 
+from service_core.commerce.credentials import ConnectionSecrets, VaultShut
 from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.commerce.providers.ports import ConnectionSecrets, VaultShut
 from service_core.commerce.turns import ReadingTurns
 from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
 from service_core.insight.connections.ports import Connections

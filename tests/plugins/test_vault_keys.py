@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from plugins import vault_keys
-from service_core.commerce.providers.ports import VaultShut
+from service_core.commerce.credentials import VaultShut
 from service_core.extension.registry import load
 from service_core.kernel.errors import StartupError
 

@@ -26,19 +26,6 @@ class ProviderMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderRead:
-    """How far a provider was read.
-
-    Attributes:
-        since: what came before was told by webhooks, and is not read again; None when there is no such time.
-        read_at: when the last reading with success began; None as long as there was none.
-    """
-
-    since: datetime | None = None
-    read_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Mapped:
     """What a message says: an event, and what it tells of subscriptions.
 

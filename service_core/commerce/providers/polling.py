@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 
 from service_core.access.workspaces import Workspaces
 from service_core.commerce.providers.keeping import Keeping
-from service_core.commerce.providers.model import Delivery, ProviderRead
-from service_core.commerce.providers.ports import Poll, Pollable, ProviderReads
+from service_core.commerce.providers.model import Delivery
+from service_core.commerce.providers.ports import Poll, Pollable
+from service_core.commerce.reach import ProviderRead, ProviderReads
 from service_core.commerce.rounds import HOURLY, Progress, Rounds, Visit
 from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
 from service_core.insight.ports import StoreUnavailable

@@ -1,4 +1,4 @@
-"""What a revenue provider is to the house, and where its secrets are."""
+"""What a revenue provider is to the house."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
-from service_core.commerce.providers.model import Delivery, Mapped, ProviderMessage, ProviderRead
-from service_core.insight.ports import StoreUnavailable
+from service_core.commerce.providers.model import Delivery, Mapped, ProviderMessage
 
 
 @runtime_checkable
@@ -80,20 +79,6 @@ class Pollable(RevenueProvider, Protocol):
         """The same provider, asked at ``address``: scheme, host and version, without a slash at its end."""
 
 
-class ProviderReads(Protocol):
-    """How far the providers of workspaces were read."""
-
-    async def provider_reads(self, workspace_id: UUID) -> Mapping[str, ProviderRead]:
-        """By provider; one that was never read may be missing.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-        """
-
-    async def save_provider_read(self, workspace_id: UUID, provider: str, read: ProviderRead) -> None:
-        """Replace how far a provider was read. It is forgotten with the connection."""
-
-
 class ProviderMessages(Protocol):
     """Which messages of providers were kept, for ever: a repeat is one however late it comes."""
 
@@ -106,84 +91,3 @@ class ProviderMessages(Protocol):
 
     async def keep_messages(self, workspace_id: UUID, provider: str, ids: Collection[str]) -> None:
         """Remember messages; twice is as good as once. They stay when the connection is removed."""
-
-
-class VaultShut(StoreUnavailable):
-    """What is sealed cannot be opened, or nothing can be sealed: a key is missing, or it is another's.
-
-    Args:
-        reason: what is wrong and what to do, for whoever runs the deployment; no answer tells it.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self.reason = reason
-
-
-class ConnectionSecrets(Protocol):
-    """Credentials of connections, sealed where they are kept; never in an answer or a log."""
-
-    async def secrets(self, workspace_id: UUID, provider: str) -> Mapping[str, str] | None:
-        """Those of a connection by name, such as ``webhook_secret``; None when it has none.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-            VaultShut: as the above, since no key of this deployment opens them.
-        """
-
-    async def with_secrets(self) -> Sequence[tuple[UUID, str]]:
-        """Workspace and provider of every connection that has some.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-        """
-
-    async def save_secrets(self, workspace_id: UUID, provider: str, secrets: Mapping[str, str]) -> None:
-        """Replace those of a connection; without any, forget them. They go when the connection is removed.
-
-        Raises:
-            VaultShut: this deployment has no key to seal them with; nothing is kept.
-        """
-
-
-class Vault(Protocol):
-    """Seals what only this deployment may read, with a key of its own."""
-
-    def seal(self, plain: bytes, bound_to: bytes) -> bytes:
-        """What nobody reads or changes without the key.
-
-        Args:
-            plain: what to seal.
-            bound_to: whose it is; it is opened with the same words alone.
-
-        Raises:
-            VaultShut: there is no key.
-        """
-
-    def unseal(self, sealed: bytes, bound_to: bytes) -> bytes:
-        """What was sealed, by any key the deployment has.
-
-        Raises:
-            VaultShut: none of them opens it.
-        """
-
-
-class SealedSecrets(Protocol):
-    """Where sealed credentials are kept, one text of bytes per connection."""
-
-    async def sealed(self, workspace_id: UUID, provider: str) -> bytes | None:
-        """What is kept of a connection.
-
-        Raises:
-            StoreUnavailable: it cannot be read.
-        """
-
-    async def with_sealed(self) -> Sequence[tuple[UUID, str]]:
-        """Workspace and provider of every connection of which something is kept.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-        """
-
-    async def save_sealed(self, workspace_id: UUID, provider: str, sealed: bytes | None) -> None:
-        """Replace it; None forgets it."""

@@ -12,9 +12,10 @@ from uuid import UUID
 
 from service_core.access.model import Workspace
 from service_core.access.workspaces import Workspaces
+from service_core.commerce.credentials import ConnectionSecrets
 from service_core.commerce.providers.keeping import Keeping
 from service_core.commerce.providers.model import Delivery
-from service_core.commerce.providers.ports import ConnectionSecrets, RevenueProvider
+from service_core.commerce.providers.ports import RevenueProvider
 from service_core.insight.connections.model import Connection, ConnectionStatus
 from service_core.insight.connections.ports import Connections
 from service_core.insight.ports import StoreUnavailable

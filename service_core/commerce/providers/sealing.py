@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from service_core.commerce.providers.ports import SealedSecrets, Vault, VaultShut
+from service_core.commerce.credentials import SealedSecrets, Vault, VaultShut
 
 _log: Final = logging.getLogger("touchpoint.connections")
 

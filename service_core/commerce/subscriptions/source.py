@@ -8,8 +8,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from service_core.access.model import Workspace
-from service_core.commerce.providers.ports import ProviderReads
-from service_core.commerce.providers.reach import read_through
+from service_core.commerce.reach import ProviderReads, read_through
 from service_core.commerce.subscriptions.movements import MovementKind
 from service_core.commerce.subscriptions.ports import Moved, MovementPlan, SubscriptionStore
 from service_core.commerce.subscriptions.worth import Worth

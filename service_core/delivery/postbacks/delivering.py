@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from service_core.access.workspaces import Workspaces
 from service_core.changes.ports import Units
-from service_core.commerce.providers.ports import ConnectionSecrets, VaultShut
+from service_core.commerce.credentials import ConnectionSecrets, VaultShut
 from service_core.commerce.rounds import told
 from service_core.delivery.postbacks.breaker import AccountState
 from service_core.delivery.postbacks.calls import Line, Waiting

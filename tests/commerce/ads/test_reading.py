@@ -11,8 +11,8 @@ from service_core.commerce.ads.model import AdAccount, Entity, Level, SpendRow
 from service_core.commerce.ads.ports import SpendPlan
 from service_core.commerce.ads.reading import AdReading
 from service_core.commerce.ads.sync import days_to_read, in_parts
+from service_core.commerce.credentials import VaultShut
 from service_core.commerce.platform_faults import PlatformDown, PlatformRefused
-from service_core.commerce.providers.ports import VaultShut
 from service_core.commerce.rounds import pause
 from service_core.insight.connections.model import (
     Asset,

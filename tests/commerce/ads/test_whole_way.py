@@ -8,7 +8,7 @@ import pytest
 from hosts.composition.compose import compose
 from service_core.access.keys import found_workspace
 from service_core.commerce.ads.reading import AdReading
-from service_core.commerce.providers.ports import ConnectionSecrets
+from service_core.commerce.credentials import ConnectionSecrets
 from service_core.gateway.exchange import Request
 from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
 from service_core.kernel.settings import Settings

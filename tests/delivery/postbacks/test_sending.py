@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from hosts.composition.postbacks import delivery_of
+from service_core.commerce.credentials import VaultShut
 from service_core.commerce.platform_faults import PlatformDown
-from service_core.commerce.providers.ports import VaultShut
 from service_core.delivery.postbacks.model import Accepted, Deferred, Rejected
 from service_core.delivery.postbacks.ports import Throttle
 from service_core.insight.connections.model import ConnectionStatus

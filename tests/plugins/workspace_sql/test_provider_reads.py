@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 
 from plugins.workspace_sql.migrate import SCRIPTS
 from service_core.access.keys import found_workspace
-from service_core.commerce.providers.model import ProviderRead
+from service_core.commerce.reach import ProviderRead
 from service_core.insight.connections.model import Connection, ConnectionStatus, ProviderKind
 from tests.plugins.workspace_sql.conftest import NOW
 

@@ -1,13 +1,12 @@
 """How far what revenue providers are asked for is believed present (semantics 19.1)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from service_core.access.model import Workspace
-from service_core.commerce.providers.model import ProviderRead
-from service_core.commerce.providers.ports import ProviderReads
 from service_core.commerce.rounds import reaches_to
 from service_core.insight.connections.ports import Connections
 from service_core.insight.ports import StoreUnavailable
@@ -16,6 +15,33 @@ _KEPT: Final = timedelta(minutes=1)
 """How long it is known for a workspace: every question asks."""
 _MOST: Final = 10_000
 """Workspaces that are known at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRead:
+    """How far a provider was read.
+
+    Attributes:
+        since: what came before was told by webhooks, and is not read again; None when there is no such time.
+        read_at: when the last reading with success began; None as long as there was none.
+    """
+
+    since: datetime | None = None
+    read_at: datetime | None = None
+
+
+class ProviderReads(Protocol):
+    """How far the providers of workspaces were read."""
+
+    async def provider_reads(self, workspace_id: UUID) -> Mapping[str, ProviderRead]:
+        """By provider; one that was never read may be missing.
+
+        Raises:
+            StoreUnavailable: they cannot be read.
+        """
+
+    async def save_provider_read(self, workspace_id: UUID, provider: str, read: ProviderRead) -> None:
+        """Replace how far a provider was read. It is forgotten with the connection."""
 
 
 def read_through(read: ProviderRead | None, now: datetime) -> datetime:
