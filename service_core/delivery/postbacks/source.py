@@ -51,9 +51,7 @@ class DeliverySource:
                 if is_met(row, (*plan.scan.filters, *leaf.where)):
                     values = cells[*lead, *(row[column] for column in grouped)]
                     values[leaf] = added(values.get(leaf), leaf, row)
-        rows = [
-            (*cell, *(_number(values.get(leaf, 0)) for leaf in leaves)) for cell, values in cells.items()
-        ]
+        rows = [(*cell, *(_number(values.get(leaf, 0)) for leaf in leaves)) for cell, values in cells.items()]
         if not rows and not grouped and not plan.buckets:
             rows = [(0,) * len(leaves)]
         sums = tuple(sum(row[position - len(leaves)] for row in rows) for position in range(len(leaves)))
