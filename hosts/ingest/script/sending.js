@@ -1,6 +1,6 @@
 // Events leave in batches: soon after the first one, and at the latest when the page is left. What could not be sent
-// is kept, for the next page if need be. Each keeps its id, so what arrives twice counts once. Events wait as text:
-// what a page changes of its values afterwards changes no event, and what is no text at all is none.
+// is kept until it has arrived, by the next page if need be. Each keeps its id, so what arrives twice counts once.
+// Events wait as text: what a page changes of its values afterwards changes no event, and what is no text is none.
 
 const SOON = 400;
 const LONGEST_PAUSE = 60_000;
@@ -11,33 +11,35 @@ const MOST_KEPT = 500;
 const KEPT = "tp_kept";
 
 let waiting = [];
+let sending = [];
 let timer;
 let pause = SOON;
-let isSending = false;
 
 function send(event) {
   waiting.push(event);
-  if (waiting.length >= MOST_EVENTS) flush();
-  else sendLater(pause);
+  if (waiting.length >= MOST_EVENTS) safe(flush)();
+  else sendLater();
 }
 
-function sendLater(milliseconds) {
-  timer ??= setTimeout(safe(flush), milliseconds);
+function sendLater() {
+  timer ??= setTimeout(safe(flush), pause);
 }
 
 async function flush() {
   clearTimeout(timer);
   timer = undefined;
-  if (isSending || isRefused()) return;
-  waiting = [...takeKept(), ...waiting];
-  const batch = nextBatch();
+  if (sending.length || isRefused()) return;
+  const old = kept();
+  const batch = nextBatch(old.length ? old : waiting);
   if (!batch.length) return;
-  isSending = true;
+  sending = batch;
   const left = navigator.onLine === false ? batch : await deliver(batch).catch(() => batch);
-  isSending = false;
-  if (!keep(left)) waiting.unshift(...left);
+  sending = [];
+  if (isRefused()) return;
+  if (!keep(left, batch)) waiting.unshift(...left);
   pause = left.length ? Math.min(pause * 2, LONGEST_PAUSE) : SOON;
-  if (waiting.length || left.length) sendLater(pause);
+  if (left.length) sendLater();
+  else await flush();
 }
 
 // What has to be sent again; what the service refuses for good is not.
@@ -53,42 +55,43 @@ async function deliver(batch) {
   return rejected.filter((one) => one.error.startsWith("Failed")).map((one) => batch[one.index]);
 }
 
-function nextBatch() {
+// Takes the first events of a list, as many as one request carries; one that is too large goes alone.
+function nextBatch(events) {
   let size = 0;
   const fits = (event, place) => (size += bytesOf(event)) < MOST_BYTES || place === 0;
-  const end = waiting.slice(0, MOST_EVENTS).findIndex((event, place) => !fits(event, place));
-  return waiting.splice(0, end < 0 ? MOST_EVENTS : end);
+  const end = events.slice(0, MOST_EVENTS).findIndex((event, place) => !fits(event, place));
+  return events.splice(0, end < 0 ? MOST_EVENTS : end);
 }
 
 const bytesOf = (text) => new Blob([text]).size;
 const written = (events) => `{"workspace_id":${JSON.stringify(workspace)},"events":[${events}]}`;
 
-// The page is left: nobody will read an answer.
+// The page is left: nobody may read an answer, not even of what is on its way.
 function leave() {
   if (isRefused()) return;
+  keep(sending);
   if (navigator.onLine === false) keep(waiting.splice(0));
   while (waiting.length) {
-    const batch = nextBatch();
+    const batch = nextBatch(waiting);
     if (!navigator.sendBeacon?.(`${endpoint}/batch`, written(batch))) keep(batch);
   }
 }
 
-// False where the page may keep nothing.
-function keep(events) {
-  if (!events.length) return true;
-  const all = [...kept(), ...events].slice(-MOST_KEPT);
-  return safe(() => localStorage.setItem(KEPT, JSON.stringify(all)) ?? true)();
+// Keeps some events and forgets others; false where the page may keep nothing.
+function keep(events, others = []) {
+  const all = new Set(kept());
+  for (const one of others) all.delete(one);
+  for (const one of events) all.add(one);
+  return safe(() => {
+    if (all.size) localStorage.setItem(KEPT, JSON.stringify([...all].slice(-MOST_KEPT)));
+    else localStorage.removeItem(KEPT);
+    return true;
+  })();
 }
 
-function takeKept() {
-  const events = kept();
-  safe(() => localStorage.removeItem(KEPT))();
-  return events;
-}
-
-const kept = () => safe(() => JSON.parse(localStorage.getItem(KEPT)))() ?? [];
+const kept = () => safe(() => [...(JSON.parse(localStorage.getItem(KEPT)) ?? [])])() ?? [];
 
 function drop() {
   waiting = [];
-  takeKept();
+  keep([], kept());
 }
