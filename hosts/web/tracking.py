@@ -33,12 +33,14 @@ async def saved(frame: Frame, public_id: str) -> Response:
 async def _page(
     frame: Frame, workspace: Workspace, member: Member, refusal: Refusal | None = None
 ) -> Response:
+    http = frame.service.settings.http
     return await frame.page(
         "tracking.html",
         refusal=refusal,
         workspace=workspace,
         member=member,
-        ingest=frame.service.settings.http.events_url,
+        ingest=http.events_url,
+        is_public=bool(http.ingest_url),
         origins=frame.form.text("origins") if refusal else "\n".join(workspace.allowed_origins),
         manages=Ability.MANAGE in ABILITIES[member.role],
     )

@@ -17,6 +17,7 @@ async def test_the_page_shows_what_to_put_on_a_site(deployment):
         in shown
     )
     assert "touchpoint.q.push([name, ...given])" in shown
+    assert "http.ingest_url" in shown
 
 
 async def test_origins_are_kept_as_browsers_send_them(deployment):
