@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from service_core.insight.fx.exchange import Exchange
 from service_core.insight.measures import NO_RATE, Leaf, Op, Predicate, Relation, count
-from service_core.insight.ports import Aggregate, Aggregates, Grid, Path, PathPlan, Paths, Scan
-from service_core.kernel.ranges import Range
+from service_core.insight.ports import Aggregate, Aggregates, Credit, Grid, Path, PathPlan, Paths, Scan
+from service_core.kernel.ranges import Range, Span
 
 T = TypeVar("T")
 
@@ -62,6 +62,8 @@ class Rated:
 
     async def scan(self, scan: Scan) -> Scan:
         """A scan with the rates that its money needs, for an answer too long to be asked for twice."""
+        if self.exchange.source is None:
+            return scan
         return await self._with_rates(scan, await self._currencies(_all_money(scan)))
 
     async def _again(
@@ -76,19 +78,23 @@ class Rated:
             money: counts the rows without a rate.
         """
         seen = self._seen.get(scan.workspace_id, frozenset())
-        answer = await asked(await self._with_rates(scan, seen))
+        ahead = _ahead(money.credit)
+        answer = await asked(await self._with_rates(scan, seen, ahead))
         if self.exchange.source is None or not lacks(answer):
             return answer
         found = seen | await self._currencies(money)
         if found == seen:
             return answer
         self._remember(scan.workspace_id, found)
-        return await asked(await self._with_rates(scan, found))
+        return await asked(await self._with_rates(scan, found, ahead))
 
-    async def _with_rates(self, scan: Scan, currencies: frozenset[str]) -> Scan:
+    async def _with_rates(
+        self, scan: Scan, currencies: frozenset[str], ahead: timedelta = timedelta()
+    ) -> Scan:
         if not currencies - {scan.currency}:
             return scan
-        days = Range(scan.span, ZoneInfo(scan.zone), scan.span.start)
+        span = Span(scan.span.start, scan.span.end + ahead)
+        days = Range(span, ZoneInfo(scan.zone), span.start)
         rates = await self.exchange.rates(scan.currency, currencies, days, look_back=self.look_back)
         return replace(scan, rates=rates)
 
@@ -126,6 +132,11 @@ class RatedLedger:
     async def paths(self, plan: PathPlan) -> Sequence[Path]:
         """Those of the store: money takes no part in them."""
         return await self._events.paths(plan)
+
+
+def _ahead(credit: Credit | None) -> timedelta:
+    """How long after a range money may move that is told in it: credits stand on the day of their touch."""
+    return credit.window if credit is not None and credit.by_touch else timedelta()
 
 
 def _all_money(scan: Scan) -> Aggregate:

@@ -62,6 +62,16 @@ async def test_every_door_tells_the_same_money(sold):
     }  # fmt: skip
 
 
+async def test_credits_on_the_day_of_their_touch_have_the_rate_of_their_purchase(shop):
+    await rated(shop, RATES | {"2026-06-19": {"USD": "1.05"}})
+    page = {"visitor": "A1", "session": "s1", **campaign("google", "cpc", "spring")}
+    shop.story.happens("page_view", at="2026-06-20", **page)
+    shop.story.happens("purchase", at="2026-07-03", revenue=10_00, currency="EUR", **page)
+    await shop.knows()
+    told = await shop.get("/attribution", start_date="2026-06-20", end_date="2026-06-20", basis="touch")
+    assert told["totals"]["revenue"] == told["channels"][0]["revenue"] == 12.0
+
+
 async def test_rows_keep_the_currency_they_were_paid_in(sold):
     await rated(sold, RATES)
     plan = {
