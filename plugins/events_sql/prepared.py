@@ -10,7 +10,7 @@ is not given there is one of the source around it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from itertools import starmap
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import Dialect
@@ -209,6 +209,14 @@ def _reading(found: TextualSelect, read: Iterable[sa.FromClause]) -> TextualSele
     return found.add_cte(*ctes) if ctes else found
 
 
+@runtime_checkable
+class Stepping(Protocol):
+    """A compiler whose dialect works out common tables in steps before the statement."""
+
+    def after_steps(self, text: str) -> str:
+        """The text of a source without its steps, which become those of the whole statement."""
+
+
 class _Given(sa.TextClause):
     """The text of a source, once it is known for which dialect, with what it was given."""
 
@@ -225,6 +233,11 @@ class _Given(sa.TextClause):
 
 @compiles(_Given)
 def _given(element: _Given, compiler: SQLCompiler, **_: Any) -> str:
+    text = _filled(element, compiler)
+    return compiler.after_steps(text) if isinstance(compiler, Stepping) else text
+
+
+def _filled(element: _Given, compiler: SQLCompiler) -> str:
     pieces, constants = element.source.text(compiler.dialect)
     values = {**constants, **element.values}
     said = {

@@ -4,6 +4,7 @@ Parameters are ``{name:Type}``, which the server itself binds. What a join or an
 empty is NULL by the settings every statement runs with (`backend`).
 """
 
+import re
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -67,6 +68,20 @@ class _Compiler(SQLCompiler):
         if self.ctes is None or (nesting_level and nesting_level > 1):
             return ""
         return "".join(f"{KEPT}{name_and_text}{STEP}" for name_and_text in self.ctes.values())
+
+    def after_steps(self, text: str) -> str:
+        """Steps of a source, each under a name that no other source has."""
+        if STEP not in text:
+            return text
+        if self.ctes is None:
+            self._init_cte_state()
+        kept: Any = self.ctes
+        *steps, last = (one.removeprefix(KEPT) for one in text.split(STEP))
+        names = {step.partition(" ")[0]: f"step_{len(kept) + place}" for place, step in enumerate(steps)}
+        named_step = re.compile(rf"\b({'|'.join(names)})\b")
+        *steps, last = (named_step.sub(lambda found: names[found[0]], one) for one in (*steps, last))
+        kept.update(zip(names.values(), steps, strict=True))
+        return last
 
     def limit_clause(self, select: Any, **options: Any) -> str:
         """An offset may stand alone; a limit of -1, as others write it, would be the last row."""
