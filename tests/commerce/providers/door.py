@@ -121,15 +121,11 @@ class Door:
         await self.drain()
         return await self.ports.events.resolve(client.workspace.id, id_)
 
-    async def track(self, client, event_name, properties=None, **fields):
-        """An event of the site or its server."""
-        sent = queued(
-            json.dumps({"event": event_name, "properties": properties or {}, **fields}).encode(),
-            workspace_id=client.workspace.id,
-            event_id=str(uuid4()),
-            received_at=self.served.now,
-        )
-        await self.ports.queue.offer(sent.arrival)
+    async def track(self, client, event_name, properties=None, sent=None, **fields):
+        """An event of the site or its server; ``sent`` are other fields of its arrival."""
+        arrived = {"event_id": str(uuid4()), "received_at": self.served.now, **(sent or {})}
+        body = json.dumps({"event": event_name, "properties": properties or {}, **fields}).encode()
+        await self.ports.queue.offer(queued(body, workspace_id=client.workspace.id, **arrived).arrival)
 
 
 @asynccontextmanager

@@ -230,20 +230,3 @@ async def test_all_together_is_the_metrics_of_the_same_names_and_the_sum_of_its_
     for name in ("revenue", "refunds", "orders", "refund_count", "net_revenue"):
         if combined[name] is not None:
             assert sum(row[name] for row in answer["platforms"]) == pytest.approx(combined[name])
-
-
-PARTS = ["gross_revenue", "discounts", "shipping", "taxes", "fees"]
-
-
-async def test_what_providers_took_off_and_added_is_unknown_and_never_zero(shop):
-    orders(shop, 30_00)
-    orders(shop, 70_00, source="stripe")
-    await shop.knows()
-    ask = {"metrics": [*PARTS, "revenue"], **WEEK}
-    told = {metric["id"]: metric for metric in (await shop.post("/metrics", ask))["metrics"]}
-    assert {told[id_]["value"] for id_ in PARTS} == {None}
-    assert {told[id_]["unavailable_reason"] for id_ in PARTS} == {"insufficient_data"}
-    assert told["revenue"]["value"] == 100.0
-    of_ours = [{"dimension": "provider", "value": "tracked"}]
-    alone = (await shop.post("/metrics", ask | {"filters": of_ours}))["metrics"]
-    assert [metric["value"] for metric in alone] == [30.0, 0.0, 0.0, 0.0, 0.0, 30.0]
