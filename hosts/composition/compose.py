@@ -181,7 +181,7 @@ def _offers(
     models = replace(registry.models, floor=settings.attribution.floor)
     platforms = platforms_of(registry)
     credited = AdCredits(ports.ledger, ports.workspace)
-    costs = CostSource(ports.events, ports.workspace, ports.queue)
+    costs = CostSource(ports.events, ports.workspace, ports.queue, ports.exchange)
     questions = Questions(
         registry.catalog,
         with_absent(

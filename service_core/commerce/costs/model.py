@@ -56,18 +56,24 @@ class CostTable:
     Args:
         costs: of one workspace.
         zone: where its days begin.
+        days: days that are to be told apart, too.
     """
 
-    def __init__(self, costs: Iterable[ItemCost], zone: ZoneInfo) -> None:
+    def __init__(self, costs: Iterable[ItemCost], zone: ZoneInfo, days: Iterable[date] = ()) -> None:
         by_item: defaultdict[tuple[KnownBy, str], list[ItemCost]] = defaultdict(list)
         for cost in costs:
             by_item[cost.known_by, cost.item].append(cost)
         self._by_item = {
             item: sorted(versions, key=lambda each: each.effective_from) for item, versions in by_item.items()
         }
-        self._days = sorted({cost.effective_from for versions in by_item.values() for cost in versions})
+        begun = {cost.effective_from for versions in by_item.values() for cost in versions}
+        self._days = sorted(begun.union(days))
         self.edges: tuple[datetime, ...] = tuple(day_start(day, zone) for day in self._days)
         """Where a cost begins to count; what is sold before the first costs nobody knows what."""
+
+    def day(self, period: int) -> date:
+        """The day on which a stretch of time begins; there is none before the first edge."""
+        return self._days[period - 1]
 
     def cost(self, sku: str | None, variant_id: str | None, period: int) -> ItemCost | None:
         """What an item cost in the stretch of time after so many edges; None where nobody told.
@@ -76,7 +82,7 @@ class CostTable:
         """
         if period == 0:
             return None
-        day = self._days[period - 1]
+        day = self.day(period)
         for item in ((KnownBy.SKU, sku), (KnownBy.VARIANT, variant_id)):
             versions = self._by_item.get((item[0], item[1] or ""), ())
             begun = [each for each in versions if each.effective_from <= day]

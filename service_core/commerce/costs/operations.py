@@ -18,9 +18,7 @@ def _reasoned(refusal: Refusal) -> Refusal:
     return refusal
 
 
-@operation(
-    f"{_ROUTE}/validate", scope=ANY_SCOPE, tag="marketing", entry=Entry.INTERNAL, reshape=_reasoned
-)
+@operation(f"{_ROUTE}/validate", scope=ANY_SCOPE, tag="marketing", entry=Entry.INTERNAL, reshape=_reasoned)
 async def validate_cost_import(body: CostImport, *, who: Caller) -> CostCheck:
     """Check an import of what items cost, row by row, and change nothing.
 

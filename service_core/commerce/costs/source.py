@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
@@ -11,13 +11,16 @@ from service_core.access.model import Workspace
 from service_core.commerce.costs.model import MILLION, CostTable
 from service_core.commerce.costs.ports import CostStore
 from service_core.insight.freshness import Queue, data_through
+from service_core.insight.fx.exchange import Exchange
+from service_core.insight.fx.rated import REFUNDED
 from service_core.insight.items.ports import ItemPlan, Items, ItemSum
 from service_core.insight.measures import Leaf, Predicate, Relation
 from service_core.insight.ports import Aggregate, Grid, Scan, StoreUnavailable
 from service_core.insight.predicates import meets
 from service_core.insight.query.sources import SourceState
 from service_core.kernel.money import to_major
-from service_core.kernel.ranges import Buckets
+from service_core.kernel.ranges import Buckets, Range
+from service_core.kernel.rates import Rates
 from service_core.kernel.reading import Reason
 
 Row: TypeAlias = Mapping[str, Any]
@@ -29,11 +32,16 @@ Cell: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class CostSource:
-    """Evaluates leaves over `Relation.COSTS`."""
+    """Evaluates leaves over `Relation.COSTS`.
+
+    A cost in another currency than that of a scan is turned into it by the rate of the day of sale. For that
+    sales are told apart by day, as far back as refunds are looked for.
+    """
 
     items: Items
     store: CostStore
     queue: Queue
+    exchange: Exchange
 
     @property
     def relations(self) -> frozenset[Relation]:
@@ -76,9 +84,15 @@ class CostSource:
         return SourceState(await data_through(self.queue, now), reasons)
 
     async def _rows(self, scan: Scan, buckets: Buckets | None) -> list[tuple[ItemSum, Row]]:
-        table = CostTable(await self.store.costs(scan.workspace_id), ZoneInfo(scan.zone))
+        costs = await self.store.costs(scan.workspace_id)
+        days = Range(scan.span, ZoneInfo(scan.zone), scan.span.start)
+        foreign = {cost.currency for cost in costs} - {scan.currency}
+        rates = await self.exchange.rates(scan.currency, foreign, days, look_back=REFUNDED)
+        first = days.first_day - REFUNDED
+        rated = (days.last_day - first).days + 1 if foreign else 0
+        table = CostTable(costs, days.zone, [first + timedelta(days=number) for number in range(rated)])
         found = await self.items.items(ItemPlan(scan, table.edges, buckets))
-        return [(each, _row(each, table)) for each in found]
+        return [(each, _row(each, table, rates, first)) for each in found]
 
 
 def _price(sold: ItemSum) -> Fraction:
@@ -88,15 +102,25 @@ def _price(sold: ItemSum) -> Fraction:
     return Fraction(to_major(sold.worth, sold.currency or ""))
 
 
-def _row(sold: ItemSum, table: CostTable) -> Row:
+def _row(sold: ItemSum, table: CostTable, rates: Rates, first: date) -> Row:
+    """A row, in the currency of the rates where there is one for the day of sale."""
     cost = table.cost(sold.sku, sold.variant_id, sold.period)
+    goods, handling = (
+        (cost.of_goods(sold.quantity), cost.of_handling(sold.quantity)) if cost else (None, None)
+    )
+    day = table.day(sold.period) if cost else first
+    rate = rates.on(day, cost.currency) if cost and (day >= first or cost.currency == rates.to) else None
     return {
         "provider": sold.provider,
         "sold_in": sold.currency,
-        "currency": cost and cost.currency,
-        "cogs": cost and cost.of_goods(sold.quantity),
-        "shipping_costs": cost and cost.of_handling(sold.quantity),
+        "currency": rates.to if rate is not None else cost and cost.currency,
+        "cogs": _worth(goods, rate),
+        "shipping_costs": _worth(handling, rate),
     }
+
+
+def _worth(cost: Fraction | None, rate: Fraction | None) -> Fraction | None:
+    return cost if cost is None or rate is None else cost * rate
 
 
 def _grid(plan: Aggregate, rows: Iterable[tuple[datetime | None, Row]]) -> Grid:
