@@ -155,9 +155,12 @@ def _taken(received: int, accepted: int, duplicates: int, refused: list[dict[str
 
 
 async def public_workspace(workspaces: Workspaces, document: Mapping[str, Any]) -> Workspace | None:
-    """The active workspace a body of a browser names; None when it names none."""
+    """The active workspace a body of a browser names; None when it names none.
+
+    While the directory is away, what it said last is believed: a page that is left asks no second time.
+    """
     named = scalar(document.get("workspace_id")) or scalar(document.get("workspaceId"))
-    workspace = await workspaces.find_public(named) if named else None
+    workspace = await workspaces.find_public(named, unsure=True) if named else None
     return workspace if workspace is not None and workspace.active else None
 
 
