@@ -9,9 +9,9 @@ from tests.insight.served import NOW, serving
 
 
 @asynccontextmanager
-async def trading(folder, store="memory"):
+async def trading(folder, store="memory", rates="rates:///rates.csv"):
     """A deployment with a source of rates, none of which is known yet."""
-    async with serving(store, folder, rates="rates:///rates.csv") as served:
+    async with serving(store, folder, rates=rates) as served:
         yield served
 
 
