@@ -42,13 +42,14 @@ class ShopClient:
             question = {"limit": question["limit"], "page_info": place}
 
     async def get(self, path: str) -> Mapping[str, Any]:
-        """One thing.
+        """One thing; nothing of it when it is gone.
 
         Raises:
             PlatformDown: the shop cannot be read now.
             PlatformRefused: the token is not good for it.
         """
-        return _content(await self._ask(path, {}))
+        answer = await self._ask(path, {})
+        return {} if answer.status == HTTPStatus.NOT_FOUND else _content(answer)
 
     async def _ask(self, path: str, question: Mapping[str, Any]) -> platform_calls.JsonAnswer:
         """An answer, after the waits a shop asks for while they are short."""

@@ -148,9 +148,9 @@ async def within(seconds: float, platform: str) -> AsyncIterator[None]:
 
 
 def seconds_to_wait(header: str | None, now: datetime) -> float | None:
-    """What ``Retry-After`` asks for: seconds, or a date; None when it says neither."""
+    """What ``Retry-After`` asks for: seconds, some write ``2.0``, or a date; None when it says neither."""
     text = (header or "").strip()
-    if text.isdecimal():
+    if text.replace(".", "", 1).isdecimal():
         return float(text)
     try:
         until = parsedate_to_datetime(text)

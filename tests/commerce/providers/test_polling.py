@@ -14,8 +14,9 @@ from service_core.commerce.providers.polling import ProviderReading
 from service_core.insight.connections.model import ConnectionStatus
 from service_core.insight.ports import StoreUnavailable
 from service_core.testing.ad_platform import RETRY_SECONDS, Trouble
+from tests.ad_api import Answer
 from tests.ad_api import serving as listening
-from tests.commerce.providers.askable import TILLS, StripeTill, connect
+from tests.commerce.providers.askable import TILLS, ShopifyTill, StripeTill, connect
 from tests.commerce.providers.door import opened
 from tests.insight.served import NOW
 
@@ -265,6 +266,34 @@ async def test_a_reading_that_was_cut_short_begins_anew_and_doubles_nothing(shop
         await shop.ask()
     assert (await shop.ask()).problem is None
     assert len((await shop.facts())[0]) == 5
+
+
+async def test_a_shop_that_asks_for_a_moment_gets_it(tmp_path):
+    async with selling(tmp_path, ShopifyTill) as shop:
+        shop.sell(0)
+        answers, busy = shop.till.answers, [Answer({"errors": "slow"}, 429, {"Retry-After": "0.001"})] * 3
+        shop.till.answers = lambda asked: busy.pop() if busy else answers(asked)
+        assert (await shop.ask()).found == {"messages": 1, "new": 1}
+
+
+async def test_an_order_that_is_gone_by_now_was_paid_when_it_was_placed(tmp_path):
+    async with selling(tmp_path, ShopifyTill) as shop:
+        shop.sell(0)
+        answers = shop.till.answers
+        shop.till.answers = lambda asked: (
+            Answer({"errors": "Not Found"}, 404) if "transactions" in asked.path else answers(asked)
+        )
+        assert (await shop.ask()).found == {"messages": 1, "new": 1}
+        assert (await shop.facts())[0][0][2] == "2026-07-02T15:00:00.000Z"
+
+
+async def test_a_shop_is_asked_at_its_own_address_alone(tmp_path):
+    """The token goes nowhere else, whatever is noted as the account."""
+    async with selling(tmp_path, ShopifyTill) as shop:
+        shop.till.account = "elsewhere.example/?.myshopify.com"
+        await connect(shop.door, shop.client, shop.till)
+        assert "Note the shop" in (await shop.ask()).problem
+        assert shop.till.asked == []
 
 
 async def test_kinds_that_are_left_out_are_not_asked_for(shop):
