@@ -1,10 +1,28 @@
-"""Exchange rates for tests: a store in memory, and a source that says what it is told."""
+"""Exchange rates for tests: a store in memory, a source that says what it is told, and the conformance kit of the port ``fx``.
 
+Name the adapter and what it is told in fixtures, and inherit the rest; pytest needs
+``asyncio_mode = "auto"``::
+
+    class TestMyRates(RateSourceConformance):
+        @pytest.fixture
+        def source(self):
+            return open_my_rates(server_that_tells(TOLD))
+
+        @pytest.fixture
+        def away(self):
+            return open_my_rates(server_that_is_away())
+"""
+
+import re
 from collections.abc import Collection, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Final
+
+import pytest
 
 from service_core.insight.fx.exchange import Exchange
-from service_core.insight.fx.ports import RatesDown, RatesKnown
+from service_core.insight.fx.ports import RatesDown, RatesKnown, RateSource
 from service_core.insight.fx.rated import Rated
 from service_core.insight.ports import Aggregates
 from service_core.kernel.rates import DayRate
@@ -63,3 +81,51 @@ class ToldRates:
 def without_rates(events: Aggregates) -> Rated:
     """What handlers ask a store for money by, in a deployment that knows no rate."""
     return Rated(events, Exchange(MemoryRates(), None))
+
+
+TOLD: Final = (
+    DayRate(date(2026, 7, 6), "USD", Decimal("1.0811")),
+    DayRate(date(2026, 7, 6), "JPY", Decimal("170.98")),
+    DayRate(date(2026, 7, 7), "USD", Decimal("1.0876")),
+    DayRate(date(2026, 7, 7), "JPY", Decimal("171.23")),
+)
+"""What a source under test is told."""
+
+
+class RateSourceConformance:
+    """Every rule of the port; override the fixtures ``source`` and ``away``."""
+
+    @pytest.fixture
+    def source(self) -> RateSource:
+        """The adapter, told `TOLD`."""
+        raise pytest.UsageError("override the fixture `source` with the adapter under test")
+
+    @pytest.fixture
+    def away(self) -> RateSource:
+        """The adapter, while nobody answers."""
+        raise pytest.UsageError("override the fixture `away` with an adapter that cannot read")
+
+    async def test_everything_is_told_that_is_not_known(self, source: RateSource) -> None:
+        assert set(TOLD) <= set(await source.published(None))
+        monday, tuesday = TOLD[0].day, TOLD[-1].day
+        newer = await source.published(RatesKnown(_READ_AT, monday, monday, 2))
+        assert {rate for rate in TOLD if rate.day == tuesday} <= set(newer)
+
+    async def test_a_source_that_has_told_all_tells_nothing_else(self, source: RateSource) -> None:
+        known = RatesKnown(_READ_AT, TOLD[0].day, TOLD[-1].day, 2)
+        assert set(await source.published(known)) <= set(TOLD)
+
+    async def test_decimals_are_those_that_were_published(self, source: RateSource) -> None:
+        told = {(rate.day, rate.currency): str(rate.per_euro) for rate in await source.published(None)}
+        assert told[TOLD[0].day, "USD"] == "1.0811"
+        assert told[TOLD[0].day, "JPY"] == "170.98"
+
+    async def test_a_source_that_is_away_says_so_in_a_sentence(self, away: RateSource) -> None:
+        with pytest.raises(RatesDown, match=r"^[A-Z/].*\.$"):
+            await away.published(None)
+
+    def test_its_rates_are_kept_under_a_name(self, source: RateSource) -> None:
+        assert re.fullmatch("[a-z][a-z0-9_]{0,63}", source.id)
+
+
+_READ_AT: Final = datetime(2026, 7, 7, 15, tzinfo=UTC)

@@ -9,6 +9,7 @@ import pytest
 from hosts.composition.compose import installed
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RatesDown, RatesKnown
+from service_core.testing.exchange_rates import RateSourceConformance
 from tests.ad_api import Answer, Api, serving
 
 NOW = datetime(2026, 7, 8, 15, 0, tzinfo=UTC)
@@ -34,14 +35,18 @@ class Bank:
 
     def __init__(self):
         self.daily = xml((TUESDAY, {"USD": "1.0876", "JPY": "171.23"}))
+        self.ever = [
+            (TUESDAY, {"USD": "1.0876"}),
+            (FRIDAY, {"USD": "1.0811"}),
+            ("2019-06-03", {"USD": "1.2"}),
+        ]
         self.answer = None
 
     def answers(self, asked):
         if self.answer is not None:
             return self.answer
         name = asked.path.removeprefix("/eurofxref")
-        days = [(TUESDAY, {"USD": "1.0876"}), (FRIDAY, {"USD": "1.0811"}), ("2019-06-03", {"USD": "1.2"})]
-        return Answer(self.daily if name == "-daily.xml" else xml(*days))
+        return Answer(self.daily if name == "-daily.xml" else xml(*self.ever))
 
 
 @pytest.fixture
@@ -59,6 +64,20 @@ def source(bank, tmp_path, options=""):
 
 def known(last, first=date(2020, 1, 2)):
     return RatesKnown(NOW, first, last, 30)
+
+
+class TestReferenceRates(RateSourceConformance):
+    @pytest.fixture
+    def source(self, bank, tmp_path):
+        monday, tuesday = {"USD": "1.0811", "JPY": "170.98"}, {"USD": "1.0876", "JPY": "171.23"}
+        bank.daily = xml((TUESDAY, tuesday))
+        bank.ever = [(TUESDAY, tuesday), (date(2026, 7, 6), monday)]
+        return source(bank, tmp_path)
+
+    @pytest.fixture
+    def away(self, bank, tmp_path):
+        bank.answer = Answer("busy", 503)
+        return source(bank, tmp_path)
 
 
 @pytest.mark.parametrize(

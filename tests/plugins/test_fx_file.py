@@ -8,6 +8,7 @@ import pytest
 from hosts.composition.compose import installed
 from service_core.kernel.errors import StartupError
 from service_core.plugin import DayRate, RatesDown
+from service_core.testing.exchange_rates import RateSourceConformance
 
 DAY = date(2026, 7, 7)
 
@@ -16,6 +17,16 @@ def source(folder, text=None):
     if text is not None:
         (folder / "rates.csv").write_text(text)
     return installed().open("fx", "rates:///rates.csv", folder=folder)
+
+
+class TestRateFile(RateSourceConformance):
+    @pytest.fixture
+    def source(self, tmp_path):
+        return source(tmp_path, "Date,USD,JPY\n2026-07-07,1.0876,171.23\n2026-07-06,1.0811,170.98\n")
+
+    @pytest.fixture
+    def away(self, tmp_path):
+        return source(tmp_path)
 
 
 async def test_a_line_is_a_day_and_a_column_a_currency(tmp_path):
