@@ -89,5 +89,10 @@ def test_a_payment_is_an_order_without_its_tax_of_the_visitor_that_was_carried_a
         "membership_id": "mem_1",
         "billing_reason": "subscription_cycle",
     }
+    full_price = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": None}}
+    promoted = {**PAYMENT, "data": {**PAYMENT["data"], "promo_code": {"id": "promo_1"}}}
+    read = importlib.import_module("revenue_whop.mapping").mapped
+    assert read(full_price).properties["discount"] == "0"
+    assert "discount" not in read(promoted).properties
     assert told.identity == {"visitor_id": "visitor-7", "email": "ann@example.com"}
     assert told.external_ids == {"whop": "user_1"}

@@ -160,7 +160,8 @@ def test_a_purchase_tells_the_price_its_month_and_who_paid():
 def test_money_is_as_it_was_paid_with_the_fee_of_the_store():
     told = said("RENEWAL", **PAID).properties
     assert (told["revenue"], told["currency"], told["order_id"]) == ("9.99", "EUR", "1002")
-    assert told["fee"] == "3.00"
+    assert (told["fee"], told["shipping"]) == ("3.00", "0")
+    assert "discount" not in told
     assert (told["tax_percentage"], told["takehome_percentage"]) == ("0.1597", "0.7")
     assert "tax" not in told
 

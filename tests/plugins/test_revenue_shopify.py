@@ -95,6 +95,12 @@ def test_the_parts_of_an_order_add_up_to_what_was_paid():
     assert (told.properties["order_id"], told.properties["order_name"]) == ("5001", "#1001")
 
 
+def test_what_an_order_leaves_out_is_unknown_and_not_zero():
+    bare = {name: value for name, value in ORDER.items() if name not in {"total_tax", "shipping_lines"}}
+    assert not {"tax", "shipping"} & read("orders/paid", bare).properties.keys()
+    assert read("orders/paid", {**ORDER, "shipping_lines": []}).properties["shipping"] == "0"
+
+
 def test_taxes_that_prices_include_are_taken_out():
     """90.00 of items hold 14.37 of taxes, 5.00 of shipping hold 0.80."""
     lines = [{"price": "5.00", "tax_lines": [{"price": "0.80"}]}]

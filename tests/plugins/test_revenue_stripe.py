@@ -175,6 +175,28 @@ def test_revenue_is_without_tax_and_shipping_and_after_discounts():
     assert "tax" not in read("payment_intent.succeeded", PAYMENT).properties
 
 
+def test_an_invoice_knows_that_nothing_was_taken_off_or_added_and_one_that_leaves_it_out_does_not():
+    none = {"total_taxes": [], "total_discount_amounts": [], "shipping_cost": None}
+    told = read("invoice.payment_succeeded", INVOICE | none).properties
+    assert [told[name] for name in ("discount", "tax", "shipping")] == ["0.00", "0.00", "0.00"]
+    bare = {name: value for name, value in INVOICE.items() if not name.startswith("total_")}
+    assert not {"discount", "tax", "shipping"} & read("invoice.payment_succeeded", bare).properties.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "own"),
+    [
+        ("payment_intent.succeeded", PAYMENT, "pi_1"),
+        ("invoice.payment_succeeded", INVOICE, "in_1"),
+        ("checkout.session.completed", SESSION, SESSION["payment_intent"]),
+    ],
+)
+def test_the_order_that_metadata_names_is_the_order_and_what_stripe_has_is_its_payment(kind, about, own):
+    plain, named = (read(kind, {**about, "metadata": each}).properties for each in ({}, {"order_id": "1001"}))
+    assert (plain["order_id"], named["order_id"]) == (own, "1001")
+    assert named["payment_id"] == plain.get("payment_id", own)
+
+
 def test_an_invoice_of_before_2025_says_the_same():
     old = {name: value for name, value in INVOICE.items() if name not in {"parent", "total_taxes"}}
     old |= {
