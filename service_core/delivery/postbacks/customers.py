@@ -3,7 +3,7 @@
 It is read when a conversion is sent, so that the outbox holds none of it, and only of events that rules send.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -16,6 +16,7 @@ from service_core.insight.people.ports import People
 from service_core.insight.people.traits import IDENTIFY, traits
 from service_core.insight.scans import workspace_scan
 from service_core.intake.accept import scalar
+from service_core.intake.consent import is_denied
 from service_core.intake.identity import is_placeholder
 from service_core.intake.model import COLUMNS, Event
 from service_core.kernel.ranges import Span
@@ -54,16 +55,16 @@ class Customers:
         """
         told = _told(event, user_agent)
         person = await self.people.resolve(workspace.id, event.strong_id or event.visitor_id)
-        if person is None:
-            return replace(told, click=_click([event], event, sender))
-        known = await self._history(workspace, person, _EVER, event, Predicate("event_name", value=IDENTIFY))
-        told = _completed(told, _described(traits(one.event_data for one in known)))
-        clicked = await self._history(
-            workspace, person, event.timestamp - sender.terms.click_window, event, _has_click(sender)
-        )
-        return await self._with_cookies(
-            workspace, person, event, sender, replace(told, click=_click([*clicked, event], event, sender))
-        )
+        clicked = [event]
+        if person is not None:
+            said = await self._history(
+                workspace, person, _EVER, event, Predicate("event_name", value=IDENTIFY)
+            )
+            told = _completed(told, _described(_traits(said)))
+            told = await self._with_cookies(workspace, person, event, sender, told)
+            since = event.timestamp - sender.terms.click_window
+            clicked[:0] = await self._history(workspace, person, since, event, _has_click(sender))
+        return replace(told, click=_click(clicked, event, sender), country=told.country or event.country)
 
     async def _with_cookies(
         self, workspace: Workspace, person: str, event: Event, sender: ConversionSender, told: Customer
@@ -100,7 +101,7 @@ def suffices(customer: Customer, sender: ConversionSender) -> bool:
 
 
 def _told(event: Event, user_agent: str | None) -> Customer:
-    """What the event itself tells; its country where nobody says another."""
+    """What the event itself tells."""
     told = Customer(
         ip=event.ip,
         user_agent=user_agent,
@@ -113,8 +114,12 @@ def _told(event: Event, user_agent: str | None) -> Customer:
         visitor_id=_real(event.visitor_id),
         anonymous_id=_real(event.anonymous_id),
     )
-    told = _completed(told, _described(event.event_data))
-    return told if told.country else replace(told, country=event.country)
+    return _completed(told, _described(event.event_data))
+
+
+def _traits(said: Iterable[Event]) -> Mapping[str, Any]:
+    """What somebody said of themselves, and did not forbid to tell."""
+    return traits(one.event_data for one in said if not is_denied(one.event_data))
 
 
 def _real(id_: str | None) -> str | None:

@@ -71,12 +71,19 @@ async def test_a_conversion_without_a_click_id_of_the_first_type_has_one_of_the_
 async def test_what_a_person_said_before_completes_what_the_event_says(shop):
     await shop.happens(
         "$identify", user="u1", email="old@example.com",
-        traits={"phone": "+1 555", "first_name": "Ada", "address": {"zip": "94107", "state": "CA"}},
+        traits={"phone": "+1 555", "first_name": "Ada", "address": {"zip": "94107", "country": "US"}},
     )  # fmt: skip
     customer = (await sent(shop, user="u1", city="Paris")).customer
     assert (customer.email, customer.phone, customer.first_name) == ("ada@example.com", "+1 555", "Ada")
-    assert (customer.postal_code, customer.region, customer.city) == ("94107", "CA", "Paris")
+    assert (customer.postal_code, customer.country, customer.city) == ("94107", "US", "Paris")
     assert (customer.user_id, customer.visitor_id, customer.anonymous_id) == ("u1", "A1", "A1")
+
+
+async def test_what_somebody_said_without_consent_completes_nothing(shop):
+    await shop.happens("$identify", user="u1", traits={"phone": "+1 555"}, consent="denied")
+    await shop.happens("$identify", user="u1", traits={"first_name": "Ada"})
+    customer = (await sent(shop, user="u1")).customer
+    assert (customer.phone, customer.first_name) == (None, "Ada")
 
 
 async def test_a_purchase_told_by_a_server_has_the_cookies_of_the_visit(shop):
