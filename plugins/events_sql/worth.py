@@ -3,7 +3,7 @@
 The rule is `kernel.rates.Rates.worth`: exact fractions, rounded half-even once for a movement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -20,8 +20,9 @@ TOLD: Final = "told_"
 _WHOLE: Final = "whole_"
 _INTEGERS: Final = sa.ARRAY(sa.BigInteger)
 _MOST: Final = sa.literal(MOST, sa.BigInteger)
-_FIRST: Final = 2
-"""Where rates begin in the lists: at 1 stands what there is no rate for."""
+_UNKNOWN: Final = sa.literal(1, sa.BigInteger)
+_FIRST: Final = sa.literal(2, sa.BigInteger)
+"""Where days begin in the lists: at 1 stands what there is no rate for."""
 
 
 def is_foreign(currency: Expression, scan: Scan) -> Expression:
@@ -57,34 +58,32 @@ def told(table: Derived, scan: Scan, rates: Rates, at: str, names: Sequence[str]
 def _priced(table: Derived, scan: Scan, rates: Rates, at: str) -> Derived:
     """The rows with ``fx_num / fx_den``, what a minor unit of theirs is worth; 0 without a rate."""
     known = rates.table(ZoneInfo(scan.zone))
-    worth = [each for listed in known.worth.values() for each in listed]
-    nums = [0, *(each.numerator if each else 0 for each in worth)]
-    dens = [1, *(each.denominator if each else 1 for each in worth)]
-    place: Expression = sa.literal(1, sa.BigInteger)
+    day: Expression = _UNKNOWN
     if known.days is not None:
-        instant, days = table.c[at], known.days
-        starts = [
-            (
-                table.c.currency == sa.literal(code),
-                sa.literal(_FIRST + index * len(days.starts), sa.BigInteger),
-            )
-            for index, code in enumerate(known.worth)
-        ]
-        inside = sa.and_(
-            fn.OneOf(table.c.currency, *map(sa.literal, known.worth)),
-            instant >= sa.literal(naive(days.starts[0])),
-            instant < sa.literal(naive(days.end)),
-        )
-        first = sa.case(*starts, else_=place)
-        place = sa.case((inside, first + bucket_index(instant, days.stretches())), else_=place)
-    placed = table.wider("placed", place.label("fx_place"))
-    return placed.wider(
-        "priced",
-        *(
-            fn.At(sa.literal(listed, _INTEGERS), placed.c.fx_place).label(name)
-            for name, listed in (("fx_num", nums), ("fx_den", dens))
-        ),
+        instant, starts = table.c[at], known.days.starts
+        inside = sa.and_(instant >= sa.literal(naive(starts[0])), instant < sa.literal(naive(known.days.end)))
+        day = sa.case((inside, bucket_index(instant, known.days.stretches()) + _FIRST), else_=_UNKNOWN)
+    dated = table.wider("dated", day.label("fx_day"))
+    # A list for each currency: ClickHouse takes no field of more than 128 KiB.
+    num = {
+        code: [0, *(each.numerator if each else 0 for each in worth)] for code, worth in known.worth.items()
+    }
+    den = {
+        code: [1, *(each.denominator if each else 1 for each in worth)] for code, worth in known.worth.items()
+    }
+    return dated.wider(
+        "priced", _of_day(dated, num, 0).label("fx_num"), _of_day(dated, den, 1).label("fx_den")
     )
+
+
+def _of_day(dated: Derived, listed: Mapping[str, Sequence[int]], otherwise: int) -> Expression:
+    """The number of a row's currency and day."""
+    other = sa.literal(otherwise, sa.BigInteger)
+    found = [
+        (dated.c.currency == sa.literal(code), fn.At(sa.literal([*numbers], _INTEGERS), dated.c.fx_day))
+        for code, numbers in listed.items()
+    ]
+    return sa.case(*found, else_=other) if found else other
 
 
 def _quotient(priced: Derived, name: str) -> Expression:
