@@ -24,7 +24,7 @@ EARLIER = sa.Table(
 )
 
 
-async def keeps_parts(store) -> None:
+async def keeps_parts(store):
     story = Story()
     paid = {"source": "stripe", "revenue": 100, "payment_id": "pi_1", "tax": 8}
     story.happens("purchase", at="2026-03-02", visitor="A1", **paid)
@@ -36,7 +36,7 @@ async def keeps_parts(store) -> None:
     await store.aclose()
 
 
-async def test_a_file_gets_the_columns_it_lacks(tmp_path: Path) -> None:
+async def test_a_file_gets_the_columns_it_lacks(tmp_path: Path):
     with duckdb.connect(
         str(tmp_path / "events.db"), config={"storage_compatibility_version": "v2.0.0"}
     ) as file:
@@ -44,7 +44,7 @@ async def test_a_file_gets_the_columns_it_lacks(tmp_path: Path) -> None:
     await keeps_parts(load().open("events", "duckdb:///events.db", folder=tmp_path))
 
 
-async def test_a_schema_gets_the_columns_it_lacks(postgres_session) -> None:
+async def test_a_schema_gets_the_columns_it_lacks(postgres_session):
     with fresh_database(postgres_session) as url:
         store = load().open("events", url, folder=Path())
         await store.start()
