@@ -1,6 +1,5 @@
 """`GET /commerce-metrics`: revenue, what it cost, and what is left (contract 3.15)."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +33,7 @@ from service_core.kernel.errors import Refusal, Unavailable503
 from service_core.kernel.operations import operation
 from service_core.kernel.ranges import Range
 from service_core.kernel.reading import Measured, Reading, Reason, Unavailable
+from service_core.kernel.together import together
 
 _REVENUE: Final = (
     "gross_revenue", "discounts", "revenue", "refunds", "net_revenue", "shipping", "taxes", "fees", "orders",
@@ -92,7 +92,7 @@ async def get_commerce_metrics(
         include_bots=query.include_bots,
     )
     try:
-        table, states, known = await asyncio.gather(
+        table, states, known = await together(
             questions.ask(who, question),
             questions.states(who, _METRICS),
             connections.connections(who.workspace.id),
