@@ -54,7 +54,11 @@ def order_paid(order: MessageFields) -> Mapped:
     """An order when all of it is paid."""
     if order.text("financial_status") not in PAID:
         raise ValueError("the order is not paid")
-    return _of_order(_Kind("orders_paid", "order_paid", "updated_at"), order, _listing(order_amounts(order), ordered(order)))
+    return _of_order(
+        _Kind("orders_paid", "order_paid", "updated_at"),
+        order,
+        _listing(order_amounts(order), ordered(order)),
+    )
 
 
 def order_cancelled(order: MessageFields) -> Mapped:
