@@ -233,12 +233,13 @@ async def test_two_processes_never_send_one_conversion_at_once(shop):
         await gate.wait()
 
     shop.sender.during = slowly
-    first = asyncio.create_task(shop.delivery.deliver(queue))
-    await inside.wait()
-    assert list(await other.due()) == []
-    assert await other.deliver(queue) is None
-    gate.set()
-    assert await first == 5
+    async with asyncio.timeout(60), asyncio.TaskGroup() as processes:
+        first = processes.create_task(shop.delivery.deliver(queue))
+        await inside.wait()
+        assert list(await other.due()) == []
+        assert await other.deliver(queue) is None
+        gate.set()
+    assert first.result() == 5
     assert await other.deliver(queue) == 0
     assert len(shop.sender.sent) == 5
 
