@@ -1,11 +1,11 @@
 """``touchpoint ads``: what ad platforms report, read at once."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OneAlone
 from hosts.cli.rounds import show
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ def _ads() -> None:
 
 
 @app.command()
-def sync(
-    workspace: Annotated[
-        str | None,
-        typer.Option("--workspace", metavar="PUBLIC_ID", help="This one alone. [default: all there are]"),
-    ] = None,
-    config: ConfigFile = DEFAULT_CONFIG,
-) -> None:
+def sync(workspace: OneAlone = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Read the connected ad platforms now.
 
     The running service reads them by itself, each hour. Exit code 1 when something could not be read.

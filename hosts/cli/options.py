@@ -40,6 +40,12 @@ WorkspaceId = Annotated[
     typer.Option("--workspace", metavar="PUBLIC_ID", help="Which workspace; needed when there are several."),
 ]
 
+OneAlone = Annotated[
+    str | None,
+    typer.Option("--workspace", metavar="PUBLIC_ID", help="This one alone. [default: all there are]"),
+]
+"""``--workspace PUBLIC_ID`` of the commands that work on every workspace."""
+
 
 def _site(address: str) -> str:
     from urllib.parse import urlsplit

@@ -1,11 +1,11 @@
 """``touchpoint revenue``: what revenue providers tell when they are asked, read at once."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from hosts.cli.options import DEFAULT_CONFIG, ConfigFile
+from hosts.cli.options import DEFAULT_CONFIG, ConfigFile, OneAlone
 from hosts.cli.rounds import show
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ def _revenue() -> None:
 
 
 @app.command()
-def sync(
-    workspace: Annotated[
-        str | None,
-        typer.Option("--workspace", metavar="PUBLIC_ID", help="This one alone. [default: all there are]"),
-    ] = None,
-    config: ConfigFile = DEFAULT_CONFIG,
-) -> None:
+def sync(workspace: OneAlone = None, config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Ask the connected revenue providers now what happened.
 
     The running service asks them by itself, each hour, and stores what is new. Exit code 1 when one could not be read.
