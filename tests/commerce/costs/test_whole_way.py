@@ -1,0 +1,37 @@
+"""From a webhook of an invoice and a tracked purchase to what their goods cost."""
+
+from service_core.commerce.costs.model import KnownBy
+from tests.commerce.costs.pricing import cost, costing, sells
+from tests.commerce.providers.door import opened
+from tests.commerce.providers.test_receive import message
+
+LINES = {
+    "has_more": False,
+    "data": [
+        {
+            "amount": 3000,
+            "quantity": 3,
+            "pricing": {"price_details": {"product": "prod_1", "price": "price_1"}},
+        },
+        {"amount": 1000, "quantity": 1, "price": {"id": "price_2"}},
+    ],
+}
+INVOICE = {
+    "id": "in_1", "object": "invoice", "amount_paid": 4000, "subtotal": 4000, "currency": "usd", "customer": "cus_1",
+    "lines": LINES,
+}  # fmt: skip
+
+
+async def test_what_an_invoice_and_a_page_list_has_its_cost(tmp_path):
+    async with opened(tmp_path) as door:
+        shop = await door.shop()
+        await costing(
+            shop, cost("prod_1", "1.25", 0), cost("price_2", 4, 0, by=KnownBy.VARIANT), cost("SHIRT", 2, 0)
+        )
+        await door.stripe(shop, message("invoice.payment_succeeded", INVOICE, "evt_1"))
+        await door.events(shop)
+        sells(shop, "O1", "2026-07-02T10:00", 50_00, ("SHIRT", 2, 25))
+        await shop.knows()
+        body = {"metrics": ["cogs"], "date_range": {"from": "2026-07-01", "to": "2026-07-08"}}
+        rows = (await shop.post("/query", {**body, "dimensions": ["provider"]}))["rows"]
+        assert {row["provider"]: row["cogs"] for row in rows} == {"stripe": 7.75, "tracked": 4.0}
