@@ -279,6 +279,7 @@ from service_core.insight.orders import TRACKED_SOURCES as TRACKED_SOURCES
 from service_core.insight.orders import each_order_once as each_order_once
 from service_core.insight.orders import moment as moment
 from service_core.insight.orders import movement as movement
+from service_core.insight.orders import named_ids as named_ids
 from service_core.insight.orders import order_ids as order_ids
 from service_core.insight.orders import parts_of as parts_of
 from service_core.insight.orders import provider as provider

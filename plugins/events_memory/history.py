@@ -18,6 +18,7 @@ from service_core.plugin import (
     each_order_once,
     moment,
     movement,
+    named_ids,
     order_ids,
     standard,
     stitch,
@@ -128,7 +129,9 @@ class History:
     @cached_property
     def conversions(self) -> list[Event]:
         """Conversions, one per name and order."""
-        return each_order_once((e for e in self.everything if self.converts(e)), _conversion_key)
+        return each_order_once(
+            (e for e in self.everything if self.converts(e)), _named_conversion, known_by=_known_conversion
+        )
 
     def converts(self, event: Event) -> bool:
         """Whether an event is in the conversion set, a repeat of an order or not."""
@@ -137,7 +140,7 @@ class History:
     @cached_property
     def charges(self) -> list[Event]:
         """Events that are the charge of an order, one per order."""
-        return each_order_once(self.reports, order_ids)
+        return each_order_once(self.reports, named_ids, known_by=order_ids)
 
     @cached_property
     def reports(self) -> list[Event]:
@@ -148,7 +151,7 @@ class History:
     def movements(self) -> list[Movement]:
         """The money ledger."""
         told = (e for e in self.everything if movement(e) == REFUND)
-        refunds = each_order_once(told, order_ids, in_parts=True)
+        refunds = each_order_once(told, named_ids, known_by=order_ids, in_parts=True)
         return [Movement(e, CHARGE) for e in self.charges] + [
             Movement(e, REFUND, self.order_of(e)) for e in refunds
         ]
@@ -178,7 +181,11 @@ def session_of(event: Event) -> Session:
     return event.visitor_id, event.session_id
 
 
-def _conversion_key(event: Event) -> Hashable:
+def _named_conversion(event: Event) -> Hashable:
+    return frozenset((standard(event.event_name), id_) for id_ in named_ids(event))
+
+
+def _known_conversion(event: Event) -> Hashable:
     return frozenset((standard(event.event_name), id_) for id_ in order_ids(event))
 
 

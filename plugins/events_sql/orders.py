@@ -20,8 +20,11 @@ from service_core.plugin import CHARGE, CHARGE_PARTS, REPEAT, STOREFRONTS, TRACK
 
 _WEEK: Final = micros_of(REPEAT)
 
-ORDER_IDS: Final = ("order_id", "payment_id", "message_id")
-"""What an order is known by (`insight.orders.order_ids`)."""
+NAMED: Final = ("order_id", "payment_id")
+"""What an event names its order by (`insight.orders.named_ids`)."""
+
+ORDER_IDS: Final = (*NAMED, "message_id")
+"""What an order is known by to others (`insight.orders.order_ids`)."""
 
 
 def is_tracked(columns: Any) -> Expression:
@@ -114,7 +117,7 @@ def repeated(reports: sa.CTE, *, again: str | None = None) -> sa.CompoundSelect[
         sa.select(one.seq).join_from(
             one.seq.table, other.seq.table, sa.and_(one[name] == other.key, one.what == other.what)
         )
-        for name in ORDER_IDS
+        for name in NAMED
     )
     return sa.union_all(*(each.where(superseded) for each in found), _tracked_again(reports, again))
 
@@ -123,7 +126,7 @@ def sold_before(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
     """The latest charge of the order of each refund that is not after it, by an id of the order or its payment.
 
     Args:
-        refunds: with sequence numbers, instants and the first two of `ORDER_IDS`.
+        refunds: with sequence numbers, instants and `NAMED`.
         charges: likewise.
         names: columns of charges to tell; ``refund`` stands beside them, the sequence number of that.
     """
@@ -135,7 +138,7 @@ def sold_before(refunds: Any, charges: Any, *names: str) -> sa.Subquery:
     found = sa.union_all(
         *(
             sa.select(*told).join_from(refunds, charges, sa.and_(one[id_] == other[id_], before))
-            for id_ in ORDER_IDS[:2]
+            for id_ in NAMED
         )
     ).subquery("paid_before")
     latest = (found.c.timestamp.desc(), found.c.seq.desc())

@@ -81,8 +81,13 @@ def standing(event: Event) -> tuple[int, int, str]:
     return 2 if told_by in STOREFRONTS else 1, known, told_by
 
 
+def named_ids(event: Event) -> frozenset[str]:
+    """What an event names its order by: the order itself, or its payment."""
+    return frozenset(id_ for id_ in (event.order_id, event.payment_id) if id_ is not None)
+
+
 def order_ids(event: Event) -> frozenset[str]:
-    """What the order of an event is known by: reports that share one of these are of one order.
+    """What the order of an event is known by to others: reports that name one of these are of that order.
 
     The order, its payment, and of what a provider told its message: who tracks an order may have it from there.
     """
@@ -90,7 +95,11 @@ def order_ids(event: Event) -> frozenset[str]:
 
 
 def each_order_once(
-    events: Iterable[Event], key: Callable[[Event], Hashable | None], *, in_parts: bool = False
+    events: Iterable[Event],
+    key: Callable[[Event], Hashable | None],
+    *,
+    known_by: Callable[[Event], Hashable | None] | None = None,
+    in_parts: bool = False,
 ) -> list[Event]:
     """Leave out what another report of the same order makes superfluous (semantics 10.3).
 
@@ -101,14 +110,15 @@ def each_order_once(
 
     Args:
         events: in order of `moment`.
-        key: what makes two events reports of one: they share it, or one of those in a frozenset; None
-            for an event that has no other.
+        key: what makes an event a report of what another one is known by: it has that, or one of those
+            in a frozenset; None for an event that has no other.
+        known_by: by what others are known; by default by the same.
         in_parts: what one reporter tells are different parts, such as refunds, and repeats nothing.
     """
     listed = [(event, _each(key(event))) for event in events]
     reports: defaultdict[Hashable, list[Event]] = defaultdict(list)
     for event, keys in listed:
-        for each in keys:
+        for each in keys if known_by is None else _each(known_by(event)):
             reports[each].append(event)
 
     def counts(event: Event, keys: Iterable[Hashable]) -> bool:
