@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 LOG = ROOT / "hosts" / "demo" / "access_log.gz"
 GUARD_SECONDS = 200
 """Against hanging."""
+INTERNAL_TOKEN = "for-programs-of-this-deployment"
 PLENTY = 1_000_000
 
 
@@ -96,7 +97,12 @@ async def _reader(config: Path) -> str:
 
 @pytest.fixture(scope="session")
 def founded(tmp_path_factory) -> Deployment:
-    return made(tmp_path_factory.mktemp("deployment"), "--domain", "semicomplete.com")
+    deployment = made(tmp_path_factory.mktemp("deployment"), "--domain", "semicomplete.com")
+    settings = deployment.config.read_text()
+    deployment.config.write_text(
+        settings.replace("# internal_token =", f'internal_token = "{INTERNAL_TOKEN}" #')
+    )
+    return deployment
 
 
 @pytest.fixture(scope="session")

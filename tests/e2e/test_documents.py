@@ -15,7 +15,7 @@ from hosts.composition.ports import running
 from hosts.reference.pages import reference
 from service_core.kernel.clock import system_clock
 from service_core.kernel.operations import Scope
-from tests.e2e.conftest import GUARD_SECONDS, ROOT, touchpoint
+from tests.e2e.conftest import GUARD_SECONDS, INTERNAL_TOKEN, ROOT, touchpoint
 from tests.mcp.program import granted
 
 PAGES = sorted(
@@ -67,6 +67,7 @@ def test_an_example_runs_and_is_answered(example, deployment, writing_key, acces
         "WRITE_KEY": deployment.write_key,
         "KEY": writing_key,
         "TOKEN": access_token,
+        "INTERNAL_TOKEN": INTERNAL_TOKEN,
     }
     done = subprocess.run(
         ["bash", "-euc", example],
