@@ -25,6 +25,7 @@ def keep_deeds(scan: Scan, used: frozenset[str], reader: Reader) -> None:
     """Keep what the persons asked for did as `kin.DEEDS`, and what others did under the same orders.
 
     Each id of an order is looked for by itself: a look at all three would read the table once, not its indexes.
+    Mostly nobody else has one of these, and then there is little to keep.
 
     Args:
         scan: workspace, instants and what converts.
@@ -33,15 +34,10 @@ def keep_deeds(scan: Scan, used: frozenset[str], reader: Reader) -> None:
     names = sorted({*needed(used), "is_test"})
     values = told(scan, with_repeats(scan.span))
     reader.keep(_ORDERS.name, built(_their_orders))
-    for id_ in ORDER_IDS:
-        found = source(_others, id_, *names).under("other", **values)
-        reader.keep(_by(id_), sa.select(*found.c))
-    deeds = source(_deeds, *names).under("deed", **values)
+    other = source(_of_others, "seq").under("other", **values)
+    has_others = bool(reader.rows(sa.select(other.c.seq).limit(1)))
+    deeds = source(_deeds, has_others, *names).under("deed", **values)
     reader.keep(DEEDS.name, sa.select(*deeds.c))
-
-
-def _by(id_: str) -> str:
-    return f"others_by_{id_}"
 
 
 def _their_orders() -> sa.CompoundSelect[Any]:
@@ -49,8 +45,12 @@ def _their_orders() -> sa.CompoundSelect[Any]:
     return sa.union(*(sa.select(own[id_].label("id")).where(own[id_].is_not(None)) for id_ in ORDER_IDS))
 
 
-def _others(id_: str, *names: str) -> sa.Select[Any]:
-    """Events of others that have an id of theirs in one column, and may convert or move money."""
+def _of_others(*names: str) -> sa.CompoundSelect[Any]:
+    """Events of others that have an id of theirs, and may convert or move money; once for each such id."""
+    return sa.union_all(*(_known_by(id_, *names) for id_ in ORDER_IDS))
+
+
+def _known_by(id_: str, *names: str) -> sa.Select[Any]:
     own, c = THEIR_EVENTS.c, EVENTS.c
     known = sa.tuple_(c.timestamp, c.seq).in_(sa.select(own.timestamp, own.seq))
     beside = fn.Beside(sa.and_(c.workspace_id == WORKSPACE, *_moves(c)), c[id_])
@@ -59,14 +59,15 @@ def _others(id_: str, *names: str) -> sa.Select[Any]:
     )
 
 
-def _deeds(*names: str) -> sa.CompoundSelect[Any]:
+def _deeds(has_others: bool, *names: str) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     """Events that may convert or that move money: those of the persons, and those of others with an order of these."""
     own = THEIR_EVENTS.c
     theirs = sa.select(*(own[name] for name in names), own.person_no).where(*_moves(own))
+    if not has_others:
+        return theirs
+    others = _of_others(*names).subquery("others")
     nobody = sa.cast(sa.null(), own.person_no.type)
-    kept = (sa.table(_by(id_), *(sa.column(name, own[name].type) for name in names)) for id_ in ORDER_IDS)
-    others = sa.union(*(sa.select(*table.c) for table in kept)).subquery("others")
-    return sa.union_all(theirs, sa.select(*others.c, nobody))
+    return sa.union_all(theirs, sa.select(*others.c, nobody).distinct())
 
 
 def _moves(c: Any) -> list[sa.ColumnElement[bool]]:

@@ -69,9 +69,13 @@ def _repeated_money(since: str | None) -> sa.CompoundSelect[Any]:
 
 
 def _repeated_conversions(table: Any, since: str | None, any_revenue: bool) -> sa.CompoundSelect[Any]:
-    """Few events have an id of an order; each id is asked for by itself, as engines skip what lacks one column."""
+    """Few of all events have an id of an order; each id is asked for by itself, as engines skip what lacks one column."""
     c = table.c
     told = _reports(c, standard_name(c.event_name), since).where(converts(c, any_revenue=any_revenue))
+    if table is not EVENTS:
+        return repeated(
+            worked_out_once(told.where(sa.or_(*(c[id_].is_not(None) for id_ in ORDER_IDS))), "told")
+        )
     each = (
         told.where(c[name].is_not(None), *(c[other].is_(None) for other in ORDER_IDS[:place]))
         for place, name in enumerate(ORDER_IDS)
