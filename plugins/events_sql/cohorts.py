@@ -9,8 +9,9 @@ from plugins.events_sql.attendance import STAYS, keep_stays, seen_in_buckets
 from plugins.events_sql.conditions import Expression, meets, of_column
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.periods import bucket_index
-from plugins.events_sql.relations import EventRows, MoneyRows, all_time, between, conversions
+from plugins.events_sql.relations import EventRows, all_time, between, conversions
 from plugins.events_sql.statements import built
 from plugins.events_sql.tables import EVENTS
 from plugins.events_sql.touches import touches

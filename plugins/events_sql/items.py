@@ -10,9 +10,10 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression, of_data
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among, charge_or_refund
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.orders import ORDER_IDS, is_tracked, sold_before, standing
 from plugins.events_sql.periods import bucket_index, micros, micros_of
-from plugins.events_sql.relations import MoneyRows, between
+from plugins.events_sql.relations import between
 from plugins.events_sql.rows import naive
 from plugins.events_sql.tables import EVENTS
 from service_core.plugin import (

@@ -14,13 +14,14 @@ from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import ASKED, NEAR, THEIR_EVENTS, keep_near
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.log import NEWEST, ROW, standing
 from plugins.events_sql.people import SHOWN, TOLD, in_span, lasting
 from plugins.events_sql.periods import micros_of
 from plugins.events_sql.persona import OF_PROFILE, own_events, profile, shown_touch
 from plugins.events_sql.prepared import source
 from plugins.events_sql.reach import by_told, read_by
-from plugins.events_sql.relations import MoneyRows, all_time, between, conversions
+from plugins.events_sql.relations import all_time, between, conversions
 from plugins.events_sql.rows import aware, event
 from plugins.events_sql.stitching import among_few
 from plugins.events_sql.touches import COLUMNS, touches

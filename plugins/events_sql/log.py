@@ -10,8 +10,9 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.properties import most_frequent, property_of
-from plugins.events_sql.relations import EventRows, MoneyRows
+from plugins.events_sql.relations import EventRows
 from plugins.events_sql.rows import aware, event, naive
 from plugins.events_sql.statements import built
 from plugins.events_sql.tables import EVENTS

@@ -11,10 +11,11 @@ from plugins.events_sql import functions as fn
 from plugins.events_sql.conditions import Expression
 from plugins.events_sql.credits import CreditRows
 from plugins.events_sql.lean import Fixed, Grouped, Tally
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.periods import bucket_index, local_days, trailing_windows
 from plugins.events_sql.presence import PresentRows, told_by_sessions
-from plugins.events_sql.relations import Rows, rows_of
-from service_core.plugin import Aggregate, Leaf, Predicate, Relation, Span
+from plugins.events_sql.relations import EventRows, Rows, SessionRows, conversions
+from service_core.plugin import Aggregate, Leaf, Predicate, Relation, Scan, Span
 
 BUCKET: Final = "b"
 _NOTHING: Final = Fixed(sa.literal_column("0", sa.BigInteger))
@@ -73,7 +74,7 @@ class Part:
             return CreditRows(scan, span, self.plan.credit, whole=whole)
         if told_by_sessions(self.plan, self.leaves[self.own[0]]):
             return PresentRows(scan, span)
-        return rows_of(self._relation, scan, span, whole=whole)
+        return _rows_of(self._relation, scan, span, whole=whole)
 
     def _asks_for(self, column: str) -> bool:
         """Whether the part looks at a column."""
@@ -195,3 +196,25 @@ def shown(summed: Expression, leaf: Leaf) -> Expression:
     if in_seconds(leaf):
         return sa.cast(fn.Whole(summed), sa.Double) / sa.literal_column("1e6", sa.Double)
     return fn.Whole(summed)
+
+
+def _rows_of(relation: Relation, scan: Scan, span: Span, *, whole: bool) -> Rows:
+    """The rows of a relation that count in a span.
+
+    Args:
+        relation: one this store has.
+        scan: workspace, bots, conversions; its span says what is new.
+        span: instants the rows lie in.
+        whole: tell first orders too, so look at all time.
+    """
+    match relation:
+        case Relation.EVENTS:
+            return EventRows(scan, span)
+        case Relation.CONVERSIONS:
+            return EventRows(scan, span, conversions(scan, span))
+        case Relation.SESSIONS:
+            return SessionRows(scan, span)
+        case Relation.MONEY:
+            return MoneyRows(scan, span, whole=whole)
+        case _:
+            raise ValueError(f"an event store has no {relation} for this plan")

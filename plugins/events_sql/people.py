@@ -15,8 +15,9 @@ from plugins.events_sql.deeds import keep_deeds
 from plugins.events_sql.engine import Reader
 from plugins.events_sql.facts import among
 from plugins.events_sql.kin import NEAR, THEIR_EVENTS, keep_events, keep_near, keep_theirs
+from plugins.events_sql.ledger import MoneyRows
 from plugins.events_sql.persona import said, shown_touch
-from plugins.events_sql.relations import EventRows, MoneyRows, all_time, conversions, needed, used_by
+from plugins.events_sql.relations import EventRows, all_time, conversions, needed, used_by
 from plugins.events_sql.rows import aware, loads
 from plugins.events_sql.statements import built
 from plugins.events_sql.stitching import number_of, persons_first_seen
