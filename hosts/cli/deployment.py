@@ -8,7 +8,7 @@ import typer
 
 from hosts.composition.compose import Service, compose, installed
 from hosts.composition.container import WorkspaceDatabase
-from hosts.composition.load import load_settings
+from hosts.composition.load import folder_of, load_settings
 from hosts.composition.ports import Ports, running
 from service_core.access.model import Workspace
 from service_core.access.ports import Directory
@@ -22,17 +22,12 @@ def service_of(config: Path) -> Service:
     Raises:
         StartupError: there is no such file, or something in it does not fit.
     """
-    return compose(load_settings(config), _folder(config))
-
-
-def _folder(config: Path) -> Path:
-    """Relative paths of the settings start where the file lies."""
-    return config.absolute().parent
+    return compose(load_settings(config), folder_of(config))
 
 
 def ports_of(config: Path) -> Ports:
     """The ports of a deployment, none of them opened."""
-    return Ports(load_settings(config), _folder(config), installed(), system_clock)
+    return Ports(load_settings(config), folder_of(config), installed(), system_clock)
 
 
 @asynccontextmanager

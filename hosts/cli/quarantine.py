@@ -69,11 +69,11 @@ def replay(workspace: WorkspaceId = None, config: ConfigFile = DEFAULT_CONFIG) -
 async def _opened(config: "Path", public_id: str | None) -> "AsyncIterator[tuple[Quarantine, Workspace]]":
     from hosts.cli.deployment import chosen
     from hosts.composition.compose import installed
-    from hosts.composition.load import load_settings
+    from hosts.composition.load import folder_of, load_settings
     from hosts.composition.ports import Ports, running
     from service_core.kernel.clock import system_clock
 
-    ports = Ports(load_settings(config), config.absolute().parent, installed(), system_clock)
+    ports = Ports(load_settings(config), folder_of(config), installed(), system_clock)
     async with running([ports.workspace, ports.queue]):
         yield ports.quarantine, await chosen(ports.workspace, public_id)
 

@@ -19,6 +19,11 @@ PREFIX: Final = "TOUCHPOINT_"
 DELIMITER: Final = "__"
 
 
+def folder_of(config: Path) -> Path:
+    """Where relative paths of the settings start: where their file lies."""
+    return config.absolute().parent
+
+
 def load_settings(file: Path | None) -> Settings:
     """Settings of a deployment: defaults, then the file, then ``TOUCHPOINT_<SECTION>__<NAME>``.
 

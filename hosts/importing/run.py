@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
+from hosts.composition.load import folder_of, load_settings
 from hosts.composition.ports import Ports, running
 from hosts.importing.bookmark import Bookmark
 from hosts.importing.entries import Entry
@@ -75,7 +75,7 @@ async def bring_in(task: Task, progress: Callable[[int], None], storing: Callabl
     Raises:
         StartupError: the deployment cannot be used, or the queue takes no more.
     """
-    folder = task.config.absolute().parent
+    folder = folder_of(task.config)
     settings = load_settings(task.config)
     ports = Ports(settings, folder, installed(), system_clock)
     async with running([ports.workspace, ports.queue]):

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
+from hosts.composition.load import folder_of, load_settings
 from hosts.composition.ports import Ports, running
 from hosts.moving.comparing import Difference, differences
 from hosts.moving.copying import Store, copy, count, scan_of
@@ -48,7 +48,7 @@ async def move(config: Path, source_url: str | None, target_url: str, watching: 
     Raises:
         StartupError: the deployment consumes, or a store cannot be opened.
     """
-    folder = _folder(config)
+    folder = folder_of(config)
     settings, registry = load_settings(config), installed()
     origin = source_url or settings.storage.events
     if origin == target_url:
@@ -91,7 +91,3 @@ async def _copied(
         revoked = await unit.resources.every(RevokedLink)
     for link in revoked:
         await target.revoke_link(workspace.id, link.name)
-
-
-def _folder(config: Path) -> Path:
-    return config.absolute().parent

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from hosts.composition.compose import installed
-from hosts.composition.load import load_settings
+from hosts.composition.load import folder_of, load_settings
 from hosts.composition.ports import running
 from hosts.ownership import consumer_of
 from service_core.access.ports import Portable, Records
@@ -59,7 +59,7 @@ async def move_workspaces(
             what it keeps afterwards is not the same.
         StoreUnavailable: a store went away; the new one is as it was.
     """
-    settings, registry, folder = load_settings(config), installed(), _folder(config)
+    settings, registry, folder = load_settings(config), installed(), folder_of(config)
     origin = source_url or settings.storage.workspace
     if origin == target_url:
         raise StartupError("Both URLs are the same. Name the new store with --to.")
@@ -106,7 +106,3 @@ async def _content_of(store: Portable) -> Content:
     async for _page in _read(store, content):
         pass
     return content
-
-
-def _folder(config: Path) -> Path:
-    return config.absolute().parent
