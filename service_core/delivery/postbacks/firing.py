@@ -19,6 +19,8 @@ from service_core.workspace.rules.bodies import ANY_SOURCE
 from service_core.workspace.rules.model import Rule, RuleCondition
 from service_core.workspace.rules.platforms import CUSTOM
 
+_CODE: Final = "invalid_filter"
+
 
 def matches(rule: Rule, event: Event) -> bool:
     """Whether an event is one the rule sends: system events by their exact name alone, as any other."""
@@ -84,9 +86,6 @@ def is_connected(connections: Sequence[Connection], platform: str) -> bool:
 
 def _name(rule: Rule) -> str:
     return (rule.custom_event_name if rule.platform_event == CUSTOM else None) or rule.platform_event
-
-
-_CODE: Final = "invalid_filter"
 
 
 def _holds(condition: RuleCondition, event: Event) -> bool:
