@@ -8,10 +8,11 @@ import asyncio
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hosts.backup.write_lock import WriteLock
 from service_core.kernel.errors import StartupError
@@ -23,6 +24,9 @@ WAIT_SECONDS: Final = 120.0
 
 _HELD: Final = b"held\n"
 _ENDED: Final = b"ended\n"
+
+_KEEP_SOCKET_FILE: Final[dict[str, Any]] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""Python 3.13 and later would remove the file by the address it was bound to, which is gone by then."""
 
 _log = logging.getLogger("touchpoint.backup")
 
@@ -70,7 +74,7 @@ async def answering(listener: socket.socket | None, write_lock: WriteLock, stop:
 
     if listener is None:
         return
-    async with await asyncio.start_unix_server(answer, sock=listener):
+    async with await asyncio.start_unix_server(answer, sock=listener, **_KEEP_SOCKET_FILE):
         await stop.wait()
 
 

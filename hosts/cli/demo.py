@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 SITE: Final = "http://www.semicomplete.com"
 """The site whose log comes with the demo."""
 
+API: Final = "127.0.0.1:8080"
+INGEST: Final = "127.0.0.1:8081"
+"""Where the demo listens unless the ports are in use."""
+
 
 def demo(
     log: Annotated[
@@ -35,10 +39,20 @@ def demo(
         Path | None,
         typer.Option("--dir", metavar="DIR", help="Keep the data here. [default: a temporary folder]"),
     ] = None,
-    api: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the API.")] = "127.0.0.1:8080",
+    api: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help=f"Address of the API. [default: {API}, or a free port when it is in use]",
+        ),
+    ] = None,
     ingest: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of the ingest host.")
-    ] = "127.0.0.1:8081",
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help=f"Address of the ingest host. [default: {INGEST}, or a free port when it is in use]",
+        ),
+    ] = None,
     config: Template = None,
     exit_after: Annotated[
         bool, typer.Option("--exit", help="Stop after the answers instead of serving on.")
@@ -57,7 +71,8 @@ def demo(
     console = output()
     with _orderly(), _folder(folder) as place, _log(log) as file:
         founded = _founded(place, config, site)
-        with running_service(place / SETTINGS_FILE, api, ingest) as service:
+        addresses = api or _free_address(API), ingest or _free_address(INGEST)
+        with running_service(place / SETTINGS_FILE, *addresses) as service:
             console.print(f"Touchpoint runs: API {service.api}, ingest {service.ingest}\n", style="bold")
             _bring_in(file, site, place)
             show(Client(service.api, founded.agent_key.secret), system_clock(), console)
@@ -71,6 +86,20 @@ def demo(
             )
             if not exit_after:
                 _stay()
+
+
+def _free_address(address: str) -> str:
+    """Return the address, or the same host with port 0 (any free port) when something listens there; says so."""
+    from hosts.serving import bind
+    from service_core.kernel.errors import StartupError
+
+    try:
+        bind(address).close()
+    except StartupError:
+        host, _, port = address.rpartition(":")
+        output().print(f"Port {port} is in use, so the demo takes a free one.")
+        return f"{host}:0"
+    return address
 
 
 def _founded(folder: Path, template: Path | None, site: str) -> "Founded":

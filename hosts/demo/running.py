@@ -1,7 +1,11 @@
-"""The service of the demo, as a person would start it: the same command, in a process of its own."""
+"""Runs `touchpoint serve` in a process of its own for the length of the demo, as a person would start it."""
 
+import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,51 +17,81 @@ from service_core.kernel.errors import StartupError
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where the service listens."""
+    """A running service: the URLs of its API and ingest host, and its process id."""
 
     api: str
     ingest: str
+    pid: int
 
 
 @contextmanager
 def running_service(config: Path, api: str, ingest: str) -> Iterator[Running]:
-    """`touchpoint serve` for the length of the context.
+    """Run `touchpoint serve` inside the block.
+
+    When the service ends by itself, the block is interrupted (on the main thread) and its error is raised.
 
     Args:
         config: settings file of the deployment.
         api, ingest: ``HOST:PORT``; port 0 takes a free one.
 
     Raises:
-        StartupError: it did not start; its own words stand in ``serve.log`` beside the settings.
+        StartupError: the service did not start, or ended inside the block. The message holds the last line of
+            its log, ``serve.log`` beside the settings.
     """
     command = [
-        sys.executable,
-        "-m",
-        "hosts.cli",
-        "serve",
-        "--config",
-        str(config),
-        "--api",
-        api,
-        "--ingest",
-        ingest,
-    ]
+        sys.executable, "-m", "hosts.cli", "serve",
+        "--config", str(config), "--api", api, "--ingest", ingest,
+    ]  # fmt: skip
     log = config.parent / "serve.log"
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 - our own command
     ):
-        assert process.stdout is not None
+        stopping = threading.Event()
         try:
-            said = dict(
-                line.split() for line in (process.stdout.readline(), process.stdout.readline()) if line
-            )
-            if set(said) != {"api", "ingest"}:
-                raise StartupError(f"The service did not start: {log.read_text().strip()}")
-            yield Running(said["api"], said["ingest"])
+            addresses = _read_addresses(process, log)
+            threading.Thread(target=_interrupt_at_end, args=(process, stopping), daemon=True).start()
+            yield Running(addresses["api"], addresses["ingest"], process.pid)
+        except BaseException as error:
+            if (
+                not isinstance(error, StartupError) and process.poll()
+            ):  # it ended by an error of its own, and what failed here follows from that
+                raise StartupError(f"The service ended: {last_error(log)}") from error
+            raise
         finally:
+            stopping.set()
             process.terminate()
             try:
                 process.wait(STOP_WITHIN_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def _read_addresses(process: subprocess.Popen[str], log: Path) -> dict[str, str]:
+    """Return the URLs that `touchpoint serve` prints when it is ready, by ``api`` and ``ingest``."""
+    assert process.stdout is not None
+    lines = (process.stdout.readline(), process.stdout.readline())
+    addresses = dict(line.split() for line in lines if line)
+    if set(addresses) != {"api", "ingest"}:
+        process.wait(STOP_WITHIN_SECONDS)
+        raise StartupError(f"The service did not start: {last_error(log)}")
+    return addresses
+
+
+def last_error(log: Path) -> str:
+    """Return the last message of a service's log; of a record with an exception, the exception's last line."""
+    lines = log.read_text(errors="replace").strip().splitlines()
+    if not lines:
+        return f"it wrote nothing to {log}"
+    try:
+        record = json.loads(lines[-1])
+    except ValueError:
+        return lines[-1]
+    causes = [line.lstrip(" |+-") for line in str(record.get("exception", "")).splitlines()]
+    return next((cause for cause in reversed(causes) if cause), str(record.get("event", lines[-1])))
+
+
+def _interrupt_at_end(process: subprocess.Popen[str], stopping: threading.Event) -> None:
+    """Send SIGINT to this process when the service ends by an error before ``stopping`` is set."""
+    if process.wait() and not stopping.is_set():
+        os.kill(os.getpid(), signal.SIGINT)

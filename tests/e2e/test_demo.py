@@ -1,0 +1,68 @@
+"""The demo as a newcomer runs it: ports in use, and a service that ends by itself."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from hosts.demo.running import last_error, running_service
+from service_core.kernel.errors import StartupError
+from tests.e2e.conftest import GUARD_SECONDS, touchpoint
+
+
+@pytest.fixture
+def config(tmp_path):
+    touchpoint("init", str(tmp_path / "data"), "--name", "Demo", "--timezone", "UTC", "--currency", "EUR")
+    return tmp_path / "data" / "touchpoint.toml"
+
+
+def test_demo_takes_free_ports_when_its_own_are_in_use(tmp_path):
+    taken = []
+    for port in (8080, 8081):
+        with suppress(OSError):  # in use already, which is the condition of this test
+            taken.append(socket.create_server(("127.0.0.1", port)))
+    log = tmp_path / "access.log"
+    log.write_text('192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 1 "-" "Mozilla/5.0"\n')
+    try:
+        command = [
+            sys.executable,
+            "-m",
+            "hosts.cli",
+            "demo",
+            str(log),
+            "--exit",
+            "--dir",
+            str(tmp_path / "d"),
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=GUARD_SECONDS, check=False)
+    finally:
+        for listener in taken:
+            listener.close()
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Port 8080 is in use" in run.stdout
+    assert "Port 8081 is in use" in run.stdout
+    assert ":8080" not in run.stdout.split("Touchpoint runs")[1]
+
+
+def test_demo_ends_with_the_message_of_a_service_that_ended(config):
+    with pytest.raises(StartupError, match="The service ended: "):
+        kill_service_and_wait(config)
+
+
+def kill_service_and_wait(config):
+    with running_service(config, "127.0.0.1:0", "127.0.0.1:0") as service:
+        os.kill(service.pid, signal.SIGKILL)
+        threading.Event().wait(GUARD_SECONDS)  # as an import that waits for events to be stored
+
+
+def test_last_error_is_the_cause_named_by_a_log_record(tmp_path):
+    log = tmp_path / "serve.log"
+    log.write_text('{"event": "stopped", "exception": "  + Group\\n    | OSError: disk full\\n    +----"}\n')
+    assert last_error(log) == "OSError: disk full"
+    log.write_text("touchpoint: Cannot listen\n")
+    assert last_error(log) == "touchpoint: Cannot listen"
